@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from harness.data.fetch import DataFolders, default_folder, resolve
+from harness.data.fetch import DataFolders, default_folder, resolve_datasets
 from harness.errors import GpudynoError
 from harness.plan import own_file
 from harness.record import Limit, Measurement, TrialRequest, TrialSpec, Variant
@@ -256,8 +256,8 @@ def data_in(own: Path | None, pair: RetoldProgram, folder: Path) -> Path:
     """Return a folder with what a pair trains on and the program's source; raises as their fetching does."""
     program = own_file.read_program((ROOT / pair.file).read_bytes(), pair.file)
     folders = DataFolders(own, default_folder())
-    found = source_tree.resolve(program, folders)
-    for resolved in (found, *resolve(list(pair.data_sets), folders=folders).values()):
+    found = source_tree.resolve_source(program, folders)
+    for resolved in (found, *resolve_datasets(list(pair.data_sets), folders=folders).values()):
         assert resolved.folder is not None and resolved.subfolder is not None
         (folder / resolved.subfolder).symlink_to((resolved.folder / resolved.subfolder).resolve())
     return folder

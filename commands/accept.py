@@ -10,10 +10,10 @@ from commands import measure
 from commands.recipient import judged, order_of
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
-from harness.machine import look
+from harness.machine import look_at_machine
 from harness.plan import plan_file
 from harness.record import Record
-from harness.run.session import find_open
+from harness.run.session import find_open_session
 from harness.settings import Settings
 from harness.summary.contradictions import shares_steps
 from report import text
@@ -62,7 +62,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     """
     session, first = ordered.leading_session, ordered.own[0].record
     assert session is not None
-    _refuse_other(other_machine(first.machine, look()[0], device=first.trial.asked.device))
+    _refuse_other(other_machine(first.machine, look_at_machine()[0], device=first.trial.asked.device))
     if plan_file.load_plan(root, session.plan).sha256 != session.plan_sha256:
         raise UserError(
             f"the plan '{session.plan}' is not the one that was ordered by",
@@ -70,7 +70,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
         )
     budget = f"{session.budget_seconds:.0f}s" if session.budget_seconds else settings.budget
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
-    opened = find_open(root, session.plan)
+    opened = find_open_session(root, session.plan)
     own = opened is not None and opened.id in bundled
     return measure.run(root, chosen, measure.RunOptions(new_session=own)).session.id
 

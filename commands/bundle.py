@@ -14,11 +14,11 @@ from harness.bundle.envelope import Envelope
 from harness.bundle.judgement import Demand, Judgement, judge
 from harness.bundle.statement import Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
-from harness.files import printed, whole
+from harness.files import command_output, write_then_rename
 from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import questions
 from harness.record import store
-from harness.run.assemble import harness
+from harness.run.assemble import this_harness
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying.clause import MARGIN
 from report.page import render
@@ -46,7 +46,7 @@ def pack(root: Path, how: Packing) -> Path:
     session = here.leading_session
     assert session is not None
     predicate = Predicate(
-        gpudyno=harness(root),
+        gpudyno=this_harness(root),
         machine=session.machine,
         session=session.id,
         as_of=contents.as_of(records, now),
@@ -102,7 +102,9 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
 
 def committed_sessions(root: Path) -> frozenset[str]:
     """The sessions that the clone came with; none where it is no clone of git's."""
-    listed = printed("git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results")
+    listed = command_output(
+        "git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results"
+    )
     return frozenset(store.session_folders((listed or "").split("\0")))
 
 
@@ -122,13 +124,13 @@ def _written(
     if how.key is not None:
         envelope = envelope.signed_by(how.key)
     stamp = how.stamp.read_bytes() if how.stamp else None
-    with whole(out) as part:
+    with write_then_rename(out) as part:
         contents.write(envelope, files, stamp, part)
         found = replace(judge(part, root, Demand()), name=out.name)
         for problem in found.problems:
             raise UserError(f"a record cannot be packed: {problem}", remedy="fetch it again or remove it")
     if how.statement_out is not None:
-        with whole(how.statement_out) as part:
+        with write_then_rename(how.statement_out) as part:
             part.write_bytes(json_bytes(envelope))
     print(f"bundle: {out} ({out.stat().st_size / 1e6:.2f} MB)")
     say(root, found)

@@ -17,12 +17,12 @@ from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
-from harness.run import on_paper
+from harness.run import named_cards
 from harness.run import setup as run_setup
-from harness.run.choice import speeds_of
+from harness.run.choice import known_speeds
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import duration, seconds_of
+from harness.units import format_duration, parse_seconds
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.claims.answers import Answer, Obstacle, answers
@@ -51,7 +51,7 @@ def _what(claim: Claim) -> str:
 
 def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
-    setup = on_paper.prepare(root, settings, card)
+    setup = named_cards.prepare_for_cards(root, settings, card)
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
     found = [answer for answer in _answers(setup, claims, alone=bool(card)) if answer.way or answer.cell]
@@ -130,7 +130,7 @@ def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[
 
 def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
     """Prints one figure's answer with every term there and here; raises UserError for an id that is not."""
-    setup = on_paper.prepare(root, settings, card)
+    setup = named_cards.prepare_for_cards(root, settings, card)
     claim = _known(load_claims(root).claims, [name])[0]
     (answer,) = _answers(setup, [claim], alone=bool(card))
     print("\n".join(answered(answer, load_claims(root).study_name(claim.study))))
@@ -153,7 +153,7 @@ def answered(answer: Answer, study: str) -> list[str]:
             f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs{years}"
         )
     if answer.way:
-        takes = f"{'at most' if answer.way.at_most else 'about'} {duration(answer.way.seconds)}"
+        takes = f"{'at most' if answer.way.at_most else 'about'} {format_duration(answer.way.seconds)}"
         out.append(f"  `invoke run --claim {claim.id}`, {takes}, plan {answer.way.line}")
     if answer.obstacle:
         out.append(f"  {reason(answer.obstacle)}")
@@ -223,7 +223,7 @@ def _prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
     """What the plans of claims can do here, in the image of the line, or in all where it names none."""
     device, cards = device_of(setup.machine, setup.selection), load_cards(setup.root)
     image, cpu = setup.settings.image, setup.machine.cpu
-    return prospects_on(device, setup.root, claims, cpu, cards, speeds_of(setup), image)
+    return prospects_on(device, setup.root, claims, cpu, cards, known_speeds(setup), image)
 
 
 def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
@@ -250,9 +250,9 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
         raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
     _known(claims, ids)
-    setup = run_setup.prepare(root, settings)
+    setup = run_setup.prepare_run(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else claims
-    budget = seconds_of(settings.budget) if settings.budget else None
+    budget = parse_seconds(settings.budget) if settings.budget else None
     chosen = cheapest(_prospects(setup, asked).ways, budget)
     if beyond := sorted(set(ids) - chosen.keys()):
         raise UserError(

@@ -16,11 +16,11 @@ from harness.engine.slurm.script import Batch
 from harness.engine.slurm.site import Site, load_site
 from harness.record import Record, Session
 from harness.run import batch_search, session
-from harness.run.choice import Chosen, choose, session_of
+from harness.run.choice import Chosen, choose_trials, draft_session
 from harness.run.jobs import job_setup, send
 from harness.run.jobs import submission as kept
-from harness.run.jobs.collect import Collected, collect, records_of
-from harness.run.jobs.follow import Place, ask, places
+from harness.run.jobs.collect import Collected, collect_records, submission_records
+from harness.run.jobs.follow import Place, ask_queue, trial_places
 from harness.run.jobs.submission import Submission
 from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup, resolve_data
@@ -44,7 +44,7 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
-    setup = job_setup.prepare(root, settings, site)
+    setup = job_setup.prepare_jobs(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
             built = setup.engine.expected_environment(setup.image)
@@ -52,19 +52,19 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
             (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
-        chosen = job_setup.fitting(choose(setup, resolved), site)
+        chosen = job_setup.keep_fitting(choose_trials(setup, resolved), site)
         ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
             submission = _opened(setup, chosen, site, how, screen)
             found = _places(root, submission, scheduler)
             in_flight = frozenset(place.trial for place in found if place.in_flight)
-            for text in send.shown(submission, _unsent(ready, submission, in_flight, how)):
+            for text in send.preview_scripts(submission, _unsent(ready, submission, in_flight, how)):
                 screen.say(f"\n{text}")
             return
         say_data(resolved, screen)
-        with kept.alone(root):
+        with kept.submissions_lock(root):
             submission = _opened(setup, chosen, site, how, screen)
-            kept.begin(root, submission)
+            kept.begin_submission(root, submission)
             _send(root, ready, submission, scheduler, how, screen)
 
 
@@ -72,15 +72,15 @@ def _unsent(
     ready: ReadyRun, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
 ) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
-    records = records_of(ready.root, submission)
-    missing = session.missing(submission.whole, records, retry=how.retry)
+    records = submission_records(ready.root, submission)
+    missing = session.missing_trials(submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in in_flight]
-    return send.batches(ready, submission, unsent) if unsent else ()
+    return send.make_batches(ready, submission, unsent) if unsent else ()
 
 
 def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
-    alike = [each for each in kept.all_open(setup.root) if each.whole.plan == setup.plan.name]
+    alike = [each for each in kept.open_submissions(setup.root) if each.whole.plan == setup.plan.name]
     opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
@@ -88,7 +88,7 @@ def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, scr
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
     screen.say("\n".join(matrix.lines(setup, chosen)))
-    whole = session_of(setup, chosen)
+    whole = draft_session(setup, chosen)
     return Submission(whole=whole, site=site)
 
 
@@ -96,7 +96,7 @@ def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
     planned = [item.trial for item in chosen.planned]
     wanted = {trial.asked.canonical() for trial in planned}
     return whole.plan_sha256 == setup.plan.sha256 and all(
-        trial.asked.canonical() in wanted or batch_search.stands_between(trial, planned)
+        trial.asked.canonical() in wanted or batch_search.is_between_batches(trial, planned)
         for trial in whole.trials
     )
 
@@ -111,7 +111,7 @@ def _send(
 ) -> None:
     came = _collected(root, submission, scheduler, screen)
     parts = _unsent(ready, came.submission, came.in_flight, how)
-    after = send.send(ready, came.submission, parts, scheduler, screen.say)
+    after = send.send_batches(ready, came.submission, parts, scheduler, screen.say)
     under_way, unsent = len(came.in_flight), sum(len(part.job.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
@@ -119,14 +119,14 @@ def _send(
 
 def _collected(root: Path, submission: Submission, scheduler: Slurm, screen: Screen) -> Collected:
     found = _places(root, submission, scheduler)
-    return collect(root, submission, scheduler, found, screen.say)
+    return collect_records(root, submission, scheduler, found, screen.say)
 
 
 def _places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place, ...]:
     """Return what its scheduler reports of each trial; it is not asked where nothing was sent."""
     if not submission.batches:
         return ()
-    return places(root, submission, ask(scheduler))
+    return trial_places(root, submission, ask_queue(scheduler))
 
 
 def status(root: Path, scheduler: Slurm | None = None) -> None:
@@ -135,13 +135,13 @@ def status(root: Path, scheduler: Slurm | None = None) -> None:
     with Screen() as screen:
         for submission in _open(root, screen):
             found = _places(root, submission, scheduler)
-            screen.say(_standing(submission, records_of(root, submission), found))
+            screen.say(_standing(submission, submission_records(root, submission), found))
             for line in _lines(submission, found):
                 screen.say(line)
 
 
 def _open(root: Path, screen: Screen) -> tuple[Submission, ...]:
-    found = kept.all_open(root)
+    found = kept.open_submissions(root)
     if not found:
         screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
     return found
@@ -179,7 +179,7 @@ def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
 def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = None) -> None:
     """Writes the records of what has ended; with `wait`, until nothing is under way."""
     scheduler = scheduler or Slurm()
-    with Screen() as screen, kept.alone(root):
+    with Screen() as screen, kept.submissions_lock(root):
         while True:
             under_way = 0
             for submission in _open(root, screen):
@@ -210,9 +210,9 @@ def _say_collected(came: Collected, screen: Screen) -> None:
 def cancel(root: Path, scheduler: Slurm | None = None) -> None:
     """Ends the jobs of all open submissions; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
-    with Screen() as screen, kept.alone(root):
+    with Screen() as screen, kept.submissions_lock(root):
         for submission in _open(root, screen):
-            answer = ask(scheduler)
+            answer = ask_queue(scheduler)
             names = {batch.name for batch in submission.batches}
             known = {
                 state.job for state in answer.states if state.name in names and state.standing != "ended"
@@ -222,5 +222,5 @@ def cancel(root: Path, scheduler: Slurm | None = None) -> None:
             }
             scheduler.cancel(known | sent)
             given_up = tuple(batch.model_copy(update={"given_up": True}) for batch in submission.batches)
-            kept.write(root, submission.model_copy(update={"batches": given_up}))
+            kept.write_submission(root, submission.model_copy(update={"batches": given_up}))
             screen.say(f"submission {submission.id}: {count(len(known | sent), 'job')} cancelled")

@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.data import chest_xray
-from harness.data.datasets import DATASETS, check
+from harness.data.datasets import DATASETS, check_dataset
 from harness.data.fetch import default_folder
-from harness.doctor.diagnosis import examine, lines
+from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
@@ -18,7 +18,7 @@ from harness.doctor.surroundings import (
     PlanEstimate,
     Surroundings,
     device_files,
-    reach,
+    reach_hosts,
 )
 from harness.engine.choose import search_engines
 from harness.engine.container import shared_memory_bytes
@@ -26,23 +26,23 @@ from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
-from harness.machine import load, machine_id, user_state_folder
+from harness.machine import machine_id, read_load, user_state_folder
 from harness.run import setup as run_setup
-from harness.run.choice import choose
+from harness.run.choice import choose_trials
 from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
     """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
-    machine, selection = seen = run_setup.devices(settings, refuse=False)
+    machine, selection = seen = run_setup.look_at_devices(settings, refuse=False)
     setup, in_the_way = None, list[MachineError]()
     try:
         machine_id(user_state_folder())
     except MachineError as error:
         in_the_way.append(error)
     try:
-        setup = run_setup.prepare(root, settings, seen=seen, refuse=False)
+        setup = run_setup.prepare_run(root, settings, seen=seen, refuse=False)
     except NoDevice as error:
         in_the_way.append(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
@@ -51,10 +51,10 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
     surroundings = Surroundings(
         machine=machine,
         selection=selection,
-        load=load(),
+        load=read_load(),
         engine=engine.facts if engine else None,
         refused=search_engines(os.environ).refused if engine is None else (),
-        refusal=engine.refusal(run_setup.request_of(selection)) if engine else None,
+        refusal=engine.refusal(run_setup.device_request(selection)) if engine else None,
         nodes=device_files(Files()),
         in_the_way=tuple(in_the_way),
         older_rocm=setup.older_rocm if setup else "",
@@ -65,9 +65,9 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
             Disk("this user's state", user_state_folder(), free_bytes(user_state_folder())),
         ),
         data=needs,
-        answered=reach(_addresses(needs)),
+        answered=reach_hosts(_addresses(needs)),
     )
-    return examine(surroundings, estimate)
+    return examine_surroundings(surroundings, estimate)
 
 
 def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
@@ -78,7 +78,7 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     for name in chain.from_iterable(run_setup.data_names(setup.plan, kind)):
         made_here = name == chest_xray.NAME
         copies = [
-            chest_xray.present(folder) if made_here else check(DATASETS[name], folder)
+            chest_xray.xray_presence(folder) if made_here else check_dataset(DATASETS[name], folder)
             for folder in (folders.own, folders.cache)
             if folder is not None
         ]
@@ -105,7 +105,7 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
 def _estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
     """What the plan will need here; else why `run` would refuse it."""
     try:
-        chosen = choose(setup)
+        chosen = choose_trials(setup)
         built = is_built(setup)
     except GpudynoError as error:
         return None, Diagnosis("problem", error.problem, error.remedy or "")
@@ -137,6 +137,6 @@ def is_built(setup: RunSetup) -> bool:
 def doctor(root: Path, settings: Settings) -> None:
     """Prints what this machine can do; raises MachineError where a problem prevents a run."""
     diagnoses = diagnose(root, settings)
-    print("\n".join(lines(diagnoses)))
+    print("\n".join(diagnosis_lines(diagnoses)))
     if any(diagnosis.level == "problem" for diagnosis in diagnoses):
         raise MachineError("this machine is not ready", remedy="correct what is marked PROBLEM above")

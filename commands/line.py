@@ -20,7 +20,7 @@ from invoke.exceptions import Exit
 from invoke.main import program
 from invoke.tasks import task
 
-from harness.errors import GpudynoError, UserError, harmless
+from harness.errors import GpudynoError, UserError, escape_controls
 
 GARBAGE = (50_000, 50, 50)
 """How seldom cycles are looked for: a report has few among many objects, and looking took a tenth of it."""
@@ -125,10 +125,10 @@ def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
     # Loads pydantic, which listing the verbs does not need.
     from harness import settings
 
-    loaded = settings.load(root, os.environ, chosen)
+    loaded = settings.load_settings(root, os.environ, chosen)
     if loaded.ca:
         # By this name all that reaches for the network finds it.
-        os.environ["SSL_CERT_FILE"] = str(settings.own_path(loaded.ca).absolute())
+        os.environ["SSL_CERT_FILE"] = str(settings.expand_path(loaded.ca).absolute())
     return loaded
 
 
@@ -220,7 +220,7 @@ def _ending() -> Iterator[None]:
         wrong = (
             f"{where} cannot be read or written ({error.strerror}); look at its name, permissions and disk"
         )
-        raise Exit(f"gpudyno: {harmless(wrong)}", code=4) from None
+        raise Exit(f"gpudyno: {escape_controls(wrong)}", code=4) from None
     except KeyboardInterrupt:
         raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None
 
@@ -232,7 +232,7 @@ class _Harmless:
         self.plain = plain
 
     def write(self, text: str) -> int:
-        self.plain.write(harmless(text))
+        self.plain.write(escape_controls(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -14,28 +14,36 @@ from pathlib import Path
 from commands.plans import matrix
 from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
-from harness.data.datasets import DATASETS, dataset_named
+from harness.data.datasets import DATASETS, find_dataset
 from harness.data.download import FetchProgress
-from harness.data.fetch import Resolved, bring, brought, default_folder, fetch
+from harness.data.fetch import Resolved, bring_dataset, default_folder, fetch_dataset, find_members
 from harness.engine.choose import fall_back_to_venv, wheel_folder
 from harness.engine.interface import Built, Engine
 from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
 from harness.image.images import Image
 from harness.image.second_lock import moved_image
-from harness.machine import machine_id, own_folder, user_state_folder
+from harness.machine import machine_folder, machine_id, user_state_folder
 from harness.plan import own_file
 from harness.record import Question, Session, store
 from harness.record.published.program import Program
 from harness.record.store import session_records
 from harness.run import batch_search, session, source_tree
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, Keep, against_of, choose, narrowed, session_of, trial_seconds
+from harness.run.choice import (
+    Chosen,
+    Keep,
+    choose_trials,
+    draft_session,
+    narrow_plan,
+    session_against,
+    trial_seconds,
+)
 from harness.run.ready import ready_run
 from harness.run.runner import Outcome, TimeBudget
-from harness.run.runner import run as run_session
+from harness.run.runner import run_session as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
-from harness.settings import Settings, own_path, words
+from harness.settings import Settings, expand_path, setting_words
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare import card_check
@@ -70,25 +78,25 @@ def one_data_set(root: Path, name: str, source: str = "") -> None:
     With a program goes its data, where `source` has that. Raises NoNetwork where it cannot be had.
     """
     folder = default_folder()
-    program, given = _program(root, name), own_path(source) if source else None
+    program, given = _program(root, name), expand_path(source) if source else None
     with Screen() as screen:
         if program is not None:
             data = DATASETS.get(program.input.data) if program.input else None
             is_source = given is None or source_tree.is_repository(given)
-            if data and given and not (is_source and given.is_file()) and brought(data, given):
-                bring(data, given, folder)
+            if data and given and not (is_source and given.is_file()) and find_members(data, given):
+                bring_dataset(data, given, folder)
                 screen.say(f"{data.name}: complete in {folder}")
                 if not is_source:
                     return
-            source_tree.bring(program, given, folder)
+            source_tree.bring_source(program, given, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
         elif name == chest_xray.NAME:
             _made_ready(name, source, screen)
         else:
             if given:
-                bring(dataset_named(name), given, folder)
+                bring_dataset(find_dataset(name), given, folder)
             else:
-                fetch(dataset_named(name), folder, progress=data_progress(screen))
+                fetch_dataset(find_dataset(name), folder, progress=data_progress(screen))
             screen.say(f"{name}: complete in {folder}")
 
 
@@ -106,10 +114,10 @@ def _made_ready(name: str, source: str, screen: Screen) -> None:
             remedy="unpack it, then name its folder with --from FOLDER",
         )
     # Loads Pillow, which no other verb needs.
-    from harness.data.prepare import prepare
+    from harness.data.xray_images import prepare_xrays
 
-    done = prepare(
-        own_path(source),
+    done = prepare_xrays(
+        expand_path(source),
         default_folder(),
         expected=chest_xray.WHOLE,
         watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
@@ -145,7 +153,7 @@ def build(root: Path, settings: Settings, *, with_data: bool) -> None:
 
     `with_data` also fetches the plan's data, unless the image alone was named.
     """
-    images, engine, notes = run_setup.to_build(root, settings)
+    images, engine, notes = run_setup.prepare_build(root, settings)
     with Screen() as screen:
         for note in notes:
             screen.say(note)
@@ -156,7 +164,7 @@ def build(root: Path, settings: Settings, *, with_data: bool) -> None:
             reasons = "; ".join(built.environment.unpinned_because)
             screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
         if with_data and settings.image is None:
-            setup = run_setup.prepare(root, settings)
+            setup = run_setup.prepare_run(root, settings)
             say_data(run_setup.resolve_data(setup, data_progress(screen)), screen)
 
 
@@ -203,7 +211,7 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
 
 def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     """What a line works with, before anything is built or fetched."""
-    setup = run_setup.prepare(root, settings)
+    setup = run_setup.prepare_run(root, settings)
     if not how.first:
         return setup
     image = moved_image(setup.image, root, how.first, wheelhouse=wheel_folder(root, settings))
@@ -218,7 +226,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
     """
     setup = prepared(root, settings, how)
     if how.keep is not None:
-        setup = narrowed(setup, how.keep)
+        setup = narrow_plan(setup, how.keep)
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
@@ -227,7 +235,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(own_folder(user_state_folder()), store.clone_state_folder(root)):
+        with run_lock(machine_folder(user_state_folder()), store.clone_state_folder(root)):
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:
@@ -268,15 +276,17 @@ def _say_selfcheck(root: Path, session: str) -> None:
 def _run(
     setup: RunSetup, built: Sequence[Built], resolved: dict[str, Resolved], how: RunOptions, screen: Screen
 ) -> Outcome:
-    chosen = choose(setup, resolved, keep=how.keep)
+    chosen = choose_trials(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = math.inf if at_most_seconds is None else time.monotonic() + at_most_seconds
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
     if opened is None:
         screen.say("\n".join(matrix.lines(setup, chosen)))
-        number = session.next_number(own_folder(user_state_folder()), setup.root, setup.machine.id)
-        opened = session.begin(setup.root, session_of(setup, chosen, number=number))
+        number = session.next_session_number(
+            machine_folder(user_state_folder()), setup.root, setup.machine.id
+        )
+        opened = session.open_session(setup.root, draft_session(setup, chosen, number=number))
     else:
         screen.say(f"going on with session {opened.id}")
     budget = TimeBudget(deadline, partial(trial_seconds, chosen.speeds))
@@ -290,7 +300,7 @@ def _run(
 
 def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
     """The open session, if what it asks for is still what this line would ask for; or `exactly` that."""
-    opened = session.find_open(setup.root, setup.plan.name, against_of(setup))
+    opened = session.find_open_session(setup.root, setup.plan.name, session_against(setup))
     if opened is None:
         return None
     if opened.plan_sha256 != setup.plan.sha256:
@@ -299,7 +309,7 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
     planned = [item.trial for item in chosen.planned]
     wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
-        trial.id in wanted or batch_search.stands_between(trial, planned) for trial in opened.trials
+        trial.id in wanted or batch_search.is_between_batches(trial, planned) for trial in opened.trials
     )
     if opened.machine == setup.machine.id and still_asked:
         question = setup.settings.question or opened.question
@@ -311,6 +321,6 @@ def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool)
 def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
     """What was run, what happened to the session's trials, and the line that goes on where some are left."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
-    again = f"`{shlex.join(('invoke', 'run', *words(settings)))}` goes on"
+    again = f"`{shlex.join(('invoke', 'run', *setting_words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
     screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")

@@ -11,7 +11,7 @@ from harness.errors import GateError, UserError
 from harness.plan.plan_file import questions
 from harness.record import Harness
 from harness.record.store import Results
-from harness.run.assemble import harness
+from harness.run.assemble import this_harness
 from harness.summary.consistency import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
@@ -92,7 +92,7 @@ def _lines(root: Path, found: Judgement) -> Iterator[str]:
 
 
 def _packer(root: Path, packed: Harness) -> str:
-    here = harness(root)
+    here = this_harness(root)
     same = (packed.version, packed.revision) == (here.version, here.revision)
     return f"gpudyno {packed.version}, commit {packed.revision}" + (", as this one" if same else "")
 

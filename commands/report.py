@@ -88,7 +88,7 @@ def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
         trial, attempt = record.trial.id, record.attempt
         places = (
             store.work_folder(root, record.session, trial, attempt),
-            submission.work_folder(submission.folder(root, record.session), trial, attempt),
+            submission.attempt_folder(submission.submission_folder(root, record.session), trial, attempt),
         )
         words = "\n".join(log_tail(place / LOG) for place in places).splitlines()
         lines = [text.clean(line, LOG_LETTERS) for line in words if line.strip()]

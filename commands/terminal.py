@@ -15,9 +15,9 @@ from rich.table import Column
 from rich.text import Text
 
 from commands.line import plain
-from harness.errors import harmless
+from harness.errors import escape_controls
 from harness.record import Limit, Record, TrialSpec, Variant, events
-from harness.units import duration
+from harness.units import format_duration
 from report import text
 from report.trials.account import MachineAccount
 
@@ -64,7 +64,7 @@ class Screen:
 
     def say(self, line: str) -> None:
         """One line of news, as it is: no markup in it means anything."""
-        self.console.print(harmless(line), markup=False)
+        self.console.print(escape_controls(line), markup=False)
 
     def move(
         self,
@@ -79,14 +79,16 @@ class Screen:
         if label != self._label or self._bar is None:
             self.clear()
             self._label, self._begun, self._next_line = label, now, now + LINE_SECONDS
-            self._bar = self._progress.add_task(harmless(label), total=None, count="", until=None)
+            self._bar = self._progress.add_task(escape_controls(label), total=None, count="", until=None)
         until = None if left_seconds is None else now + left_seconds
-        self._progress.update(self._bar, completed=done, total=total, count=harmless(count), until=until)
+        self._progress.update(
+            self._bar, completed=done, total=total, count=escape_controls(count), until=until
+        )
         if not self.console.is_terminal and now >= self._next_line:
             self._next_line = now + LINE_SECONDS
-            left = "" if left_seconds is None else f", about {duration(left_seconds)} left"
+            left = "" if left_seconds is None else f", about {format_duration(left_seconds)} left"
             shown = f"  … {label}: {count}".rstrip(": ")
-            self.say(f"{shown}, {duration(now - self._begun)} passed{left}")
+            self.say(f"{shown}, {format_duration(now - self._begun)} passed{left}")
 
     def clear(self) -> None:
         """Takes the line that moves away."""
@@ -101,8 +103,8 @@ class _Clock(ProgressColumn):
     def render(self, task: Task) -> Text:
         until = task.fields.get("until")
         left = task.time_remaining if until is None else max(0.0, until - time.monotonic())
-        passed = duration(task.elapsed or 0.0)
-        return Text(passed if left is None else f"{passed}, {duration(left)} left")
+        passed = format_duration(task.elapsed or 0.0)
+        return Text(passed if left is None else f"{passed}, {format_duration(left)} left")
 
 
 class PlanWatcher:
@@ -220,5 +222,5 @@ def result_of(record: Record) -> str:
     unit, verdict = record.measurement.sample_unit, record.summary.verdict
     return (
         f"{record.summary.throughput:,.1f} {unit}s/s, {VERDICT_WORDS.get(verdict, verdict)}, "
-        f"{duration(record.wall_seconds)}"
+        f"{format_duration(record.wall_seconds)}"
     )

@@ -16,23 +16,23 @@ from statistics import fmean
 from commands.measure import environments_of
 from commands.terminal import Screen, result_of
 from harness.errors import GateError, UserError
-from harness.machine import own_folder, user_state_folder
+from harness.machine import machine_folder, user_state_folder
 from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
 from harness.run import session
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, against_of, session_of
+from harness.run.choice import Chosen, draft_session, session_against
 from harness.run.own_folder import copy_folder
 from harness.run.own_program import PLAN, OwnAsked, OwnRun, own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget
-from harness.run.runner import run as run_session
+from harness.run.runner import run_session as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import duration
+from harness.units import format_duration
 from report import text
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
@@ -107,7 +107,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
-    setup = replace(run_setup.prepare(root, settings), plan=own.plan())
+    setup = replace(run_setup.prepare_run(root, settings), plan=own.plan())
     deadline = time.monotonic() + how.minutes * 60
     with Screen() as screen:
         for note in setup.notes:
@@ -118,7 +118,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         copy_folder(own.folder, copies_folder(root))
         size = text.count(len(own.folder.files), "file")
         screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
-        with run_lock(own_folder(user_state_folder()), store.clone_state_folder(root)):
+        with run_lock(machine_folder(user_state_folder()), store.clone_state_folder(root)):
             opened = _opened(setup, ready, own, screen)
             watcher = TryWatcher(screen, how, len(own.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)
@@ -132,14 +132,17 @@ def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Se
     """Return the open session that this very line began, else a new one."""
     stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
     planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
-    found, ids = session.find_open(setup.root, PLAN, against_of(setup)), {each.trial.id for each in planned}
+    found, ids = (
+        session.find_open_session(setup.root, PLAN, session_against(setup)),
+        {each.trial.id for each in planned},
+    )
     asked = setup.plan.sha256, setup.machine.id
     if found and (found.plan_sha256, found.machine) == asked and {trial.id for trial in found.trials} <= ids:
         screen.say(f"going on with session {found.id}")
         return found
     chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
-    number = session.next_number(own_folder(user_state_folder()), setup.root, setup.machine.id)
-    return session.begin(setup.root, session_of(setup, chosen, number=number))
+    number = session.next_session_number(machine_folder(user_state_folder()), setup.root, setup.machine.id)
+    return session.open_session(setup.root, draft_session(setup, chosen, number=number))
 
 
 class TryWatcher:
@@ -180,7 +183,9 @@ class TryWatcher:
             seconds = records[0].wall_seconds
             if needed * seconds > self._how.minutes * 60:
                 minutes = math.ceil(needed * seconds / 60)
-                self.say(f"a process takes {duration(seconds)}: an answer needs about --minutes {minutes}")
+                self.say(
+                    f"a process takes {format_duration(seconds)}: an answer needs about --minutes {minutes}"
+                )
         found = answer_of(sides_of(records), self._how.within)
         return found.state if found.is_enough else ""
 

@@ -19,7 +19,7 @@ from harness.engine.slurm.site import FILE as SITE_FILE
 from harness.engine.slurm.site import load_site
 from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError
-from harness.files import printed
+from harness.files import command_output
 from harness.image.images import load_images
 from harness.plan import names, own_file, plan_file
 from harness.record import store
@@ -44,7 +44,7 @@ TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
 
 def product(root: Path) -> tuple[str, ...]:
     """The product's own Python files: what git has of its folders; the folders themselves outside of git."""
-    listed = printed("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
+    listed = command_output("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
     found = [name for name in listed.split("\0") if name.endswith(".py") and (root / name).is_file()]
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
@@ -65,7 +65,10 @@ def tools(root: Path) -> Iterator[str]:
 
 def files(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
-    readers: list[Callable[[], object]] = [partial(settings.load, root, {}, {}), partial(load_purchase, root)]
+    readers: list[Callable[[], object]] = [
+        partial(settings.load_settings, root, {}, {}),
+        partial(load_purchase, root),
+    ]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan_file.load_plan, root, name) for name in plan_file.plan_files(root)]
     programs = sorted(root.glob(own_file.PROGRAMS))

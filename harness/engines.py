@@ -1,6 +1,6 @@
 """The engines that trials run in: the one list that settings, records, doctor and the verbs' help follow.
 
-One more engine is a row here, its module in harness/engine/ with the methods of `base.Engine`, and where
+One more engine is a row here, its module in harness/engine/ with the methods of `interface.Engine`, and where
 harness/engine/choose.py takes it.
 """
 

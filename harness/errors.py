@@ -9,19 +9,19 @@ _LIST = re.compile(r"\n(?=  \S)")
 """Between the items of a list below a sentence."""
 
 
-def _shown(text: str) -> str:
+def _clean_text(text: str) -> str:
     """What is quoted from a file or an answer commands no terminal, and begins no line of its own."""
-    return "\n".join("".join(map(_harmless, part)) for part in _LIST.split(text))
+    return "\n".join("".join(map(_escape_letter, part)) for part in _LIST.split(text))
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Lines as they are, but for what commands a terminal or turns the direction of writing."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return "".join(letter if letter in "\n\t" else _harmless(letter) for letter in text)
+    return "".join(letter if letter in "\n\t" else _escape_letter(letter) for letter in text)
 
 
-def _harmless(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return letter.encode("unicode_escape").decode()
     return letter
@@ -33,8 +33,8 @@ class GpudynoError(Exception):
     exit_code = 1
 
     def __init__(self, problem: str, *, remedy: str = "") -> None:
-        self.problem = _shown(problem)
-        self.remedy = _shown(remedy)
+        self.problem = _clean_text(problem)
+        self.remedy = _clean_text(remedy)
         super().__init__(f"{self.problem}; {self.remedy}" if remedy else self.problem)
 
 

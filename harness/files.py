@@ -85,7 +85,7 @@ class Files:
 
 
 @contextmanager
-def whole(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
+def write_then_rename(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
     """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -103,7 +103,7 @@ def whole(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Ite
         unfinished.unlink(missing_ok=True)
 
 
-def printed(*command: str) -> str | None:
+def command_output(*command: str) -> str | None:
     """What a command of this machine's printed; None where it is not here, fails, or does not end."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False)
@@ -112,7 +112,7 @@ def printed(*command: str) -> str | None:
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
-def streamed(
+def run_streamed(
     command: Sequence[str], log: IO[str], environ: Mapping[str, str], show: Callable[[str], None]
 ) -> int:
     """Runs a command whose every line goes into a log and is shown, and returns its exit code."""
@@ -154,7 +154,7 @@ def need_room(what: str, needed_bytes: int, free: int | None, where: str | Path,
         )
 
 
-def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
+def user_folder(variable: str, usual: Callable[[], Path]) -> Path:
     """The folder that a variable names, else the usual one; raises MachineError for a user without a home."""
     try:
         return Path(os.environ.get(variable) or usual().expanduser())
@@ -163,20 +163,20 @@ def users_folder(variable: str, usual: Callable[[], Path]) -> Path:
         raise refusal from None
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def one_line_end(text: bytes) -> bytes:
+def unix_line_ends(text: bytes) -> bytes:
     """A text as a clone without Windows' line ends has it."""
     return text.replace(b"\r\n", b"\n")
 
 
 def text_sha256(text: bytes) -> str:
     """The SHA-256 of a text, the same whichever line ends its clone was made with."""
-    return hashlib.sha256(one_line_end(text)).hexdigest()
+    return hashlib.sha256(unix_line_ends(text)).hexdigest()
 
 
 def last_line(said: str | bytes) -> str:
@@ -186,25 +186,25 @@ def last_line(said: str | bytes) -> str:
     return lines[-1][:200] if lines else "it printed nothing"
 
 
-def unit_of(uuid: str | None) -> str | None:
+def unit_hash(uuid: str | None) -> str | None:
     """The first 16 hex digits of SHA-256 over "gpudyno:" and the UUID as the driver writes it."""
     return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
 
 
 @contextmanager
-def alone(path: Path, remedy: str, busy: MachineError | None = None) -> Iterator[None]:
+def hold_lock(path: Path, remedy: str, busy: MachineError | None = None) -> Iterator[None]:
     """Holds a lock as long as it lasts; raises `busy` where another process has it, else waits.
 
     Raises MachineError with `remedy` where its file system has no locks.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        if not hold(file, remedy, wait=busy is None) and busy is not None:
+        if not lock_file(file, remedy, wait=busy is None) and busy is not None:
             raise busy
         yield
 
 
-def hold(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
+def lock_file(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
     """Locks an open file until it is closed; False where another process has it, unless to `wait` for that.
 
     Raises MachineError with `remedy` where its file system has no locks.

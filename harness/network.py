@@ -41,15 +41,15 @@ class Offline(NoNetwork):
     """The line is dead: no name is known, or no host answers."""
 
 
-def authority(environ: Mapping[str, str]) -> str | None:
+def authority_file(environ: Mapping[str, str]) -> str | None:
     """Return the file of the authorities that connections trust: the user's, else the system's."""
     given = (environ[name] for name in AUTHORITY_VARIABLES if environ.get(name))
     return next(given, None) or next((path for path in SYSTEMS if Path(path).is_file()), None)
 
 
-def _trusted() -> str | None:
+def _trusted_authority() -> str | None:
     """Return the same for this process; raises MachineError where the user's is not there."""
-    path = authority(os.environ)
+    path = authority_file(os.environ)
     if path is not None and not Path(path).exists():
         remedy = (
             f"correct {' or '.join(name for name in AUTHORITY_VARIABLES if os.environ.get(name) == path)}"
@@ -58,19 +58,19 @@ def _trusted() -> str | None:
     return path
 
 
-def for_programs() -> dict[str, str]:
+def program_variables() -> dict[str, str]:
     """Return the variables by which pip, git and curl trust the same authority.
 
     Where the user named none, what pip's and git's own settings name goes before the system's.
     """
-    path = _trusted()
+    path = _trusted_authority()
     if path is None:
         return {}
     given = any(map(os.environ.get, AUTHORITY_VARIABLES))
     return dict.fromkeys((*AUTHORITY_VARIABLES, *_OTHERS) if given else ("REQUESTS_CA_BUNDLE",), path)
 
 
-def ask(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Response:
+def request_url(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Response:
     """Return the answer to a request, its body unread.
 
     Raises MachineError where a certificate or a proxy prevents it, Offline where the line is dead, and
@@ -84,13 +84,13 @@ def ask(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Re
                 url,
                 stream=True,
                 timeout=(connect_seconds, read_seconds),
-                verify=_trusted() or True,
+                verify=_trusted_authority() or True,
                 headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             )
         except BROKEN as error:
-            found = obstacle(str(error), host)
+            found = network_obstacle(str(error), host)
             if found is None and isinstance(error, requests.Timeout | requests.ConnectionError):
-                found = _dead(host)
+                found = _dead_line(host)
             raise found or NoNetwork(f"{host} failed ({type(error).__name__})") from None
         proxied = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)) is not None
         page = reply.headers.get("Content-Type", "").startswith("text/html")
@@ -102,7 +102,7 @@ def ask(url: str, *, connect_seconds: float, read_seconds: float) -> requests.Re
         else:
             return reply
         reply.close()
-        raise _of_proxy(host, answer)
+        raise _proxy_error(host, answer)
 
 
 _CERTIFICATE = re.compile(
@@ -132,7 +132,7 @@ _HOST = re.compile(
 )
 
 
-def obstacle(said: str, host: str) -> MachineError | None:
+def network_obstacle(said: str, host: str) -> MachineError | None:
     """Return what a library or a program met on its way to a host, by what it said; null where it is none."""
     if _CERTIFICATE.search(said):
         return MachineError(
@@ -141,19 +141,19 @@ def obstacle(said: str, host: str) -> MachineError | None:
         )
     if _PROXY.search(said):
         code = re.search(r"\b(407|403|451|511)\b", said)
-        return _of_proxy(host, "SOCKS" if "SOCKS" in said else code[1] if code else "")
+        return _proxy_error(host, "SOCKS" if "SOCKS" in said else code[1] if code else "")
     # git names the proxy, where it reaches no other host.
     if (met := _CONNECTS.search(said)) and met[1] != host:
-        return _of_proxy(host, "")
+        return _proxy_error(host, "")
     if _NAME.search(said):
         return Offline(
             f"the name of {host} is not known here",
             remedy="look at the machine's network and name server, or name your proxy in HTTPS_PROXY",
         )
-    return _dead(host) if _LINE.search(said) else None
+    return _dead_line(host) if _LINE.search(said) else None
 
 
-def _dead(host: str) -> Offline:
+def _dead_line(host: str) -> Offline:
     return Offline(f"{host} cannot be reached", remedy="try again later")
 
 
@@ -165,20 +165,20 @@ _OF_PROXY = {
 }
 
 
-def _of_proxy(host: str, answer: str) -> MachineError:
+def _proxy_error(host: str, answer: str) -> MachineError:
     return MachineError(
         f"the proxy on the way to {host} {_OF_PROXY.get(answer, f'refuses it ({answer})')}",
         remedy="set HTTPS_PROXY to http://NAME:PASSWORD@HOST:PORT, get it allowed, or add it to NO_PROXY",
     )
 
 
-def cause(lines: Sequence[str], otherwise: str, source: str) -> MachineError:
+def failure_cause(lines: Sequence[str], otherwise: str, source: str) -> MachineError:
     """Return why a program failed, by what it printed; `source` is the host where no line names it."""
     if any(map(_FULL.search, lines)):
         return NoSpace("the disk is full", remedy="free some space")
     # The last line with a sign, since earlier ones may have been tried again.
     for line in reversed(lines):
         named = _HOST.search(line)
-        if found := obstacle(line, next(filter(None, named.groups())) if named else source):
+        if found := network_obstacle(line, next(filter(None, named.groups())) if named else source):
             return found
     return MachineError(otherwise[:200])

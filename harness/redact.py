@@ -40,7 +40,7 @@ _PACKED = frozenset({"microseconds", "packed"})
 _VERSION = re.compile(r"[\w.+!-]{1,64}")
 
 
-def leaks(record_json: str) -> tuple[str, ...]:
+def find_leaks(record_json: str) -> tuple[str, ...]:
     """Return what a record would give away, as "'field' holds a path".
 
     Raises ValueError where it is no JSON.
@@ -49,12 +49,12 @@ def leaks(record_json: str) -> tuple[str, ...]:
         f"'{field}' holds {what}"
         for field, value in _strings(json.loads(record_json), "")
         if not ({"packages", "versions"} & set(field.split(".")) and _VERSION.fullmatch(value))
-        for what in _found(value)
+        for what in _leak_kinds(value)
     )
     return tuple(dict.fromkeys(sentences))
 
 
-def kept(value: str, names: Collection[str] = ()) -> str:
+def redact_value(value: str, names: Collection[str] = ()) -> str:
     """Return a value as it may be public: at most 200 characters, or WITHHELD where it names somebody.
 
     `names` are this machine's and its user's.
@@ -62,10 +62,10 @@ def kept(value: str, names: Collection[str] = ()) -> str:
     value = "".join(char if unicodedata.category(char)[0] != "C" else " " for char in value)
     known = tuple(sorted({name.lower() for name in names if len(name) > 2} - NOBODY))
     named = bool(known) and _words(known).search(value)
-    return WITHHELD if named or any(True for _ in _found(value)) else value[:200]
+    return WITHHELD if named or any(True for _ in _leak_kinds(value)) else value[:200]
 
 
-def _found(value: str) -> Iterator[str]:
+def _leak_kinds(value: str) -> Iterator[str]:
     """Yield the kinds of what in a value points at a machine or a person."""
     return (kind for kind, expression in _KINDS.items() if expression.search(value))
 

@@ -14,7 +14,7 @@ from harness.errors import PlanError
 from harness.record import Model, Precision, Role, first_problem
 from harness.record.machine import Declared
 from harness.record.question import Question, question_words
-from harness.units import seconds_of
+from harness.units import parse_seconds
 
 FILE = "gpudyno.toml"
 PREFIX = "GPUDYNO_"
@@ -26,7 +26,7 @@ NOT_SETTINGS = frozenset(
 """Variables of the same prefix that belong to the containers and the tests."""
 
 
-def _listed(value: Any) -> Any:
+def _split_list(value: Any) -> Any:
     """Read an environment variable: it holds a list with commas between its words."""
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
@@ -50,7 +50,7 @@ class Settings(Model):
     data: str | None = None
     budget: str | None = None
     role: Role | None = None
-    precision: Annotated[tuple[Precision, ...], BeforeValidator(_listed)] = ()
+    precision: Annotated[tuple[Precision, ...], BeforeValidator(_split_list)] = ()
     blocks: Annotated[int, Field(ge=1, le=10)] | None = None
     label: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,39}$")] | None = None
     base: str | None = None
@@ -65,10 +65,10 @@ class Settings(Model):
     pip_config: str | None = None
     ca: str | None = None
     apt_config: str | None = None
-    declared: Annotated[tuple[Declared, ...], BeforeValidator(_listed)] = ()
+    declared: Annotated[tuple[Declared, ...], BeforeValidator(_split_list)] = ()
 
 
-def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:
+def load_settings(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:
     """The settings of one command; raises PlanError naming the file or variable and what is wrong with it."""
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
@@ -78,11 +78,11 @@ def load(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> 
     except ValidationError as error:
         raise PlanError(f"the settings: {first_problem(error)}", remedy=REMEDY) from None
     if settings.budget is not None:
-        seconds_of(settings.budget)
+        parse_seconds(settings.budget)
     return settings
 
 
-def words(settings: Settings) -> tuple[str, ...]:
+def setting_words(settings: Settings) -> tuple[str, ...]:
     """Return the given options that a command needs to ask for the same work."""
     fields = ("plan", "image", "device", "engine", "python", "base", "wheelhouse", "role", "precision")
     given = {name: getattr(settings, name) for name in (*fields, "against", "blocks", "label")}
@@ -94,7 +94,7 @@ def words(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def own_path(given: str) -> Path:
+def expand_path(given: str) -> Path:
     """Return a path as a user writes it; raises PlanError where its `~name` is nobody's."""
     try:
         return Path(given).expanduser()

@@ -7,7 +7,7 @@ import re
 from harness.errors import PlanError
 
 
-def duration(duration_seconds: float) -> str:
+def format_duration(duration_seconds: float) -> str:
     """'40 s', '12 min' or '3.5 h'."""
     if duration_seconds < 90:
         return f"{duration_seconds:.0f} s"
@@ -19,14 +19,14 @@ def duration(duration_seconds: float) -> str:
 GIB = 2**30
 
 
-def size(count: int) -> str:
+def format_bytes(count: int) -> str:
     """A number of bytes for a person."""
     if count >= GIB:
         return f"{count / GIB:.1f} GiB"
     return f"{count / 2**20:.0f} MiB" if count >= 2**20 else f"{count / 1024:.0f} KiB"
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """'1 trial', '3 trials'"""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -34,7 +34,7 @@ def counted(number: int, noun: str) -> str:
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def seconds_of(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """'90s', '30m', '8h' or '1h30m' in seconds; raises PlanError for anything else."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", text)
     if not parts or re.sub(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)", "", text).strip():

@@ -15,14 +15,14 @@ from packaging.version import Version
 from commands import measure
 from harness.engine.choose import wheel_folder
 from harness.errors import MachineError, UserError
-from harness.files import printed
+from harness.files import command_output
 from harness.image.lock import find_uv
 from harness.image.second_lock import moved_image
 from harness.record import Question, Session, store
 from harness.run import setup as run_setup
-from harness.run.choice import against_of, choose
+from harness.run.choice import choose_trials, session_against
 from harness.settings import Settings
-from harness.units import counted, duration
+from harness.units import count_noun, format_duration
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.ratio import WorkRatio
@@ -71,11 +71,11 @@ class Bisection:
     def _before(self, settings: Settings, how: measure.RunOptions) -> str | None:
         """The newest whole session of these two stacks, this plan and this machine."""
         setup = measure.prepared(self.root, settings, how)
-        chosen = {item.trial.id for item in choose(setup).planned}
+        chosen = {item.trial.id for item in choose_trials(setup).planned}
         alike = [
             session
             for session in store.read_sessions(self.root)
-            if session.against == against_of(setup)
+            if session.against == session_against(setup)
             and session.machine == setup.machine.id
             and session.plan_sha256 == setup.plan.sha256
             and chosen <= {trial.id for trial in session.trials}
@@ -102,10 +102,10 @@ def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) 
     steps = 1 + math.ceil(math.log2(len(versions) - 1))
     bisection = Bisection(root, settings, how, package, versions[-1])
     pins = settings.model_copy(update={"against": (f"{package}=={versions[0]}",)})
-    each = choose(measure.prepared(root, pins, replace(how, first=(f"{package}=={versions[-1]}",))))
-    many, most = counted(len(versions), "version"), counted(steps, "session")
+    each = choose_trials(measure.prepared(root, pins, replace(how, first=(f"{package}=={versions[-1]}",))))
+    many, most = count_noun(len(versions), "version"), count_noun(steps, "session")
     print(f"{many} of {package}, {versions[0]} to {versions[-1]}, halved in at most {most}")
-    print(f"of {counted(len(each.planned), 'trial')}: {duration(steps * each.seconds)} in all")
+    print(f"of {count_noun(len(each.planned), 'trial')}: {format_duration(steps * each.seconds)} in all")
     print(_answer(bisection, versions))
 
 
@@ -150,7 +150,7 @@ def released(package: str, wheelhouse: Path | None) -> list[str]:
     """The versions of a package in the folder of wheels and in the package index, pre-releases left out."""
     pattern = f"{package.replace('-', '_')}-*.whl"
     found = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
-    index = printed(sys.executable, "-m", "pip", "index", "versions", package) or ""
+    index = command_output(sys.executable, "-m", "pip", "index", "versions", package) or ""
     if listed := re.search(r"Available versions: (.+)", index):
         found |= {version.strip() for version in listed[1].split(",")}
     public = {version.partition("+")[0] for version in found}
@@ -166,7 +166,7 @@ def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
 
 def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
     """Return the versions that the image's Python has wheels for; prints why another is skipped."""
-    image, kept = run_setup.prepare(root, settings).image, []
+    image, kept = run_setup.prepare_run(root, settings).image, []
     for version in versions:
         try:
             moved_image(image, root, [f"{package}=={version}"], wheelhouse=wheel_folder(root, settings))

@@ -12,11 +12,11 @@ from harness.plan import estimate
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
-from harness.run import on_paper
-from harness.run.choice import Chosen, choose
+from harness.run import named_cards
+from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import counted, duration, size
+from harness.units import count_noun, format_bytes, format_duration
 
 WIDTH = 80
 
@@ -26,12 +26,12 @@ MatrixRow = tuple[str, str, str]
 
 def show(root: Path, settings: Settings, card: str = "") -> None:
     """Prints a plan's trials; raises UserError for a card that results/cards.toml does not have."""
-    setup = on_paper.prepare(root, settings, card)
+    setup = named_cards.prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
         for line in wrapped(note, "  "):
             screen.say(line)
-    chosen = choose(setup)
+    chosen = choose_trials(setup)
     screen.say("\n".join([*lines(setup, chosen), *_room(setup, anywhere=bool(card))]))
 
 
@@ -40,17 +40,18 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
     needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
     data = sum(need.download_bytes for need in needs)
     each = (
-        f"{need.name} ({size(need.download_bytes)})" if need.download_bytes else need.name for need in needs
+        f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
+        for need in needs
     )
     fetched = ", ".join(each) or "no data"
     built = not anywhere and is_built(setup)
     image = 0 if built else setup.image.build_bytes
-    made = "is built" if built else f"about {size(image)}" if image else "of unknown size"
+    made = "is built" if built else f"about {format_bytes(image)}" if image else "of unknown size"
     place = "your interpreter" if setup.settings.python else f"image '{setup.image.name}'"
     or_more = "" if all(need.download_bytes for need in needs) else " or more"
     return [
         *wrapped(f"to fetch: {fetched}", "  "),
-        f"disk: {place} {made}, data {size(data)}{or_more} before it is unpacked",
+        f"disk: {place} {made}, data {format_bytes(data)}{or_more} before it is unpacked",
     ]
 
 
@@ -63,10 +64,12 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
     for (workload, protocol, role), members in works.items():
         seconds = sum(estimate.estimate_seconds(item, chosen.speeds) for item in members)
-        shown.append(f"{workload} {protocol}, {role}: {counted(len(members), 'trial')}, {duration(seconds)}")
+        shown.append(
+            f"{workload} {protocol}, {role}: {count_noun(len(members), 'trial')}, {format_duration(seconds)}"
+        )
         shown += _rows(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
-    trials = counted(len(chosen.planned), "trial")
+    trials = count_noun(len(chosen.planned), "trial")
     against = f", each beside its twin with {setup.against.named}" if setup.against else ""
     shown += wrapped(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  ")
     for clause in setup.against.moved if setup.against else ():

@@ -13,7 +13,7 @@ from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.images import ImageFile, load_images
 from harness.image.images import choose_image as choose_image
-from harness.machine import Selection, look, select
+from harness.machine import Selection, look_at_machine, select_devices
 from harness.plan import estimate, plan_file
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, PlanContext
@@ -64,8 +64,8 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     """
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
-        machine, uuids = look()
-        device = device_of(machine, select(machine, None, uuids=uuids, environ=os.environ))
+        machine, uuids = look_at_machine()
+        device = device_of(machine, select_devices(machine, None, uuids=uuids, environ=os.environ))
     else:
         machine = first.record.machine
         of_kind = sum(BY_VENDOR[gpu.vendor] == first.environment.device for gpu in machine.gpus)

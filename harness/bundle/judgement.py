@@ -17,11 +17,11 @@ from harness.bundle.statement import LAYOUT, Predicate, Statement, json_bytes, r
 from harness.bundle.timestamp import stamped_at
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, RecordError, UserError
-from harness.files import sha256_of, text_sha256
+from harness.files import hash_file, text_sha256
 from harness.plan.plan_file import file_sha256
 from harness.record import Harness, store
 from harness.record.store import Results, Stored
-from harness.summary.statistics import judge_trial, other_summary
+from harness.summary.statistics import differing_part, judge_trial
 
 Level = Literal["not-recomputed", "recomputed", "signed", "known-signer"]
 LEVELS: Mapping[Level, str] = {
@@ -108,7 +108,7 @@ def judge(path: Path, clone: Path, asked: Demand, *, older: bool = False) -> Jud
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         unpacked = archive.unpack(path, folder)
-        sha256 = sha256_of(path)
+        sha256 = hash_file(path)
         if asked.sha256 and sha256 not in asked.sha256:
             raise GateError(f"'{path.name}' is another file: its SHA-256 is {sha256}")
         read, answering, problems = store.read_results(folder), Answering(), list(unpacked.problems)
@@ -212,7 +212,7 @@ def _file_problems(folder: Path, names: Sequence[str], statement: Statement) -> 
             yield f"{name}: is no file of a bundle"
         elif name not in stated:
             yield f"{name}: was added; the statement does not name it"
-        elif sha256_of(folder / name) != stated[name]:
+        elif hash_file(folder / name) != stated[name]:
             yield f"{name}: its content was changed"
 
 
@@ -257,7 +257,7 @@ def _other_figures(stated: Predicate, results: Results) -> Iterator[str]:
     """Yield each record whose raw samples give other figures here than where it was packed."""
     for path, record in ((stored.path, stored.record) for stored in results.records):
         packed = record.model_copy(update={"summary": stated.figures.get(path)})
-        if wrong := other_summary(packed, record.summary):
+        if wrong := differing_part(packed, record.summary):
             yield f"{path}: its raw samples do not give the '{wrong}' that is stated"
 
 

@@ -15,9 +15,9 @@ from harness.image.second_lock import known_locks, locked_packages
 from harness.record import Model, Record, Session, store
 from harness.record.store import Results, Stored
 from harness.record.strict_model import first_problem
-from harness.redact import leaks
+from harness.redact import find_leaks
 from harness.summary import consistency, contradictions
-from harness.summary.statistics import judge_trial, of_this_version, other_summary
+from harness.summary.statistics import differing_part, is_this_version, judge_trial
 
 RECORD_BYTES = 300_000
 
@@ -51,7 +51,7 @@ def _file_problems(path: Path, where: str, model: type[Model]) -> Iterator[str]:
         text = path.read_text(encoding="utf-8")
         json.loads(text, object_pairs_hook=_once)
         model.model_validate_json(text, strict=True)
-        for leak in leaks(text):
+        for leak in find_leaks(text):
             yield f"{where}: {leak}"
     except ValidationError as error:
         yield f"{where}: {first_problem(error)}"
@@ -130,9 +130,9 @@ def _record_problems(stored: Stored, session: Session | None, locks: KnownLocks)
         yield "its machine is not its session's"
     elif record.trial not in session.trials or record.plan != session.plan:
         yield "its session did not plan this trial"
-    elif of_this_version(record) and (wrong := other_summary(record, judge_trial(record))):
+    elif is_this_version(record) and (wrong := differing_part(record, judge_trial(record))):
         yield f"its raw samples do not give its summary's '{wrong}'"
-    yield from contradictions.within(record)
-    yield from contradictions.of_another_place(record)
+    yield from contradictions.record_contradictions(record)
+    yield from contradictions.place_contradictions(record)
     yield from contradictions.of_known_data(record)
     yield from locks.unlike(record)

@@ -21,7 +21,7 @@ from typing import Literal
 
 from harness.data.datasets import CHEST_XRAY, Presence
 from harness.errors import DataError
-from harness.files import sha256_of
+from harness.files import hash_file
 
 NAME = CHEST_XRAY
 SUMS, TABLE_FILE, IMAGES = "SHA256SUMS", "table.csv", "images.npy"
@@ -93,7 +93,7 @@ def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
     return Entry(image, int(row["Patient ID"]), tuple(int(label in findings) for label in LABELS))
 
 
-def parts(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
+def split_patients(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
     """The images of each part, by patient, the patients in the order of their numbers."""
     entries = tuple(entries)
     patients = sorted({entry.patient for entry in entries})
@@ -105,7 +105,7 @@ def parts(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
     return {part: tuple(entry for entry in entries if part_of[entry.patient] == part) for part in WHOLE}
 
 
-def sizes(split: Mapping[SplitPart, tuple[Entry, ...]]) -> dict[SplitPart, PatientCount]:
+def split_sizes(split: Mapping[SplitPart, tuple[Entry, ...]]) -> dict[SplitPart, PatientCount]:
     """Patients and images of each part."""
     return {part: PatientCount(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
 
@@ -114,7 +114,7 @@ def check_sizes(
     split: Mapping[SplitPart, tuple[Entry, ...]], expected: Mapping[SplitPart, PatientCount]
 ) -> None:
     """Raises DataError with the first part that has not as many patients and images as it should."""
-    for part, found in sizes(split).items():
+    for part, found in split_sizes(split).items():
         right = expected[part]
         if found != right:
             raise DataError(
@@ -124,7 +124,7 @@ def check_sizes(
             )
 
 
-def present(folder: Path) -> Presence:
+def xray_presence(folder: Path) -> Presence:
     """What a data folder has of it made ready."""
     ours = folder / NAME
     if not (ours / SUMS).is_file():
@@ -134,6 +134,6 @@ def present(folder: Path) -> Presence:
     for file in (TABLE_FILE, IMAGES):
         if file not in sums or not (ours / file).is_file():
             return Presence("corrupt", f"{NAME}/{file}", "it is not there")
-    if sha256_of(ours / TABLE_FILE) != sums[TABLE_FILE]:
+    if hash_file(ours / TABLE_FILE) != sums[TABLE_FILE]:
         return Presence("corrupt", f"{NAME}/{TABLE_FILE}", "it is not the one of its sums")
     return Presence("complete")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UserError
-from harness.files import sha256_of
+from harness.files import hash_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ CHEST_XRAY = "chestxray"
 """The one that only its user can bring."""
 
 
-def known_name(name: str) -> str:
+def check_name(name: str) -> str:
     """The name of a data set; raises ValueError listing those there are."""
     if name in DATASETS or name == CHEST_XRAY:
         return name
@@ -236,14 +236,14 @@ class Presence:
     why: str | None = None
 
 
-def dataset_named(name: str) -> Dataset:
+def find_dataset(name: str) -> Dataset:
     """The data set of that name; raises UserError listing those there are."""
     if name not in DATASETS:
         raise UserError(f"no data set is called '{name}'", remedy=f"take one of {', '.join(DATASETS)}")
     return DATASETS[name]
 
 
-def check(dataset: Dataset, folder: Path) -> Presence:
+def check_dataset(dataset: Dataset, folder: Path) -> Presence:
     """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
     absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
     if len(absent) == len(dataset.members):
@@ -256,17 +256,17 @@ def check(dataset: Dataset, folder: Path) -> Presence:
 
 def first_fault(members: Iterable[Member], folder: Path) -> tuple[str, str] | None:
     """The first member whose size or hash is not the table's, and why; None where all agree."""
-    faults = ((member.path, fault(member, folder / member.path)) for member in members)
+    faults = ((member.path, member_fault(member, folder / member.path)) for member in members)
     return next(((path, why) for path, why in faults if why), None)
 
 
-def fault(wanted: Member | Download, path: Path) -> str | None:
+def member_fault(wanted: Member | Download, path: Path) -> str | None:
     """Why a file is not of the size and hash that are wanted; None where it is."""
     try:
         size = path.stat().st_size
         if wanted.size is not None and size != wanted.size:
             return f"it has {size:,} bytes where {wanted.size:,} belong"
-        sha256 = sha256_of(path)
+        sha256 = hash_file(path)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     if not sha256.startswith(wanted.sha256):

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import requests
 
-from harness.data.datasets import Download, fault
+from harness.data.datasets import Download, member_fault
 from harness.errors import DataError, MachineError, NoNetwork
-from harness.network import BROKEN, Offline, ask
+from harness.network import BROKEN, Offline, request_url
 
 CONNECT_SECONDS = 3.0
 SILENCE_SECONDS = 15.0
@@ -24,7 +24,7 @@ FetchProgress = Callable[[str, int, int | None], None]
 """Called with a label, the bytes that have arrived, and the bytes in all; null where they are not known."""
 
 
-def silent(label: str, done_bytes: int, total_bytes: int | None) -> None:
+def show_nothing(label: str, done_bytes: int, total_bytes: int | None) -> None:
     """A progress that shows nothing."""
 
 
@@ -51,7 +51,9 @@ class Deadline:
             )
 
 
-def download(item: Download, folder: Path, *, deadline: Deadline, progress: FetchProgress = silent) -> Path:
+def download_file(
+    item: Download, folder: Path, *, deadline: Deadline, progress: FetchProgress = show_nothing
+) -> Path:
     """Fetches `item` into `folder` and returns its path, its hash having been checked.
 
     Raises NoNetwork when no mirror could give it in time (Offline: none answered), MachineError where a
@@ -91,14 +93,14 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
     deadline.hold(item.name)
     host, left = urlsplit(url).hostname or url, max(0.1, deadline.left())
     seconds = {"connect_seconds": min(CONNECT_SECONDS, left), "read_seconds": min(SILENCE_SECONDS, left)}
-    with closing(ask(url, **seconds)) as reply:
+    with closing(request_url(url, **seconds)) as reply:
         if reply.status_code != requests.codes.ok:
             raise NoNetwork(f"{host} answered {reply.status_code} {reply.reason}")
         try:
             whole = _write(reply, item, part, deadline, progress)
         except BROKEN:
             raise NoNetwork(f"{host} cut the transfer off") from None
-    if why := fault(item, part) if whole else "gave more bytes than belong":
+    if why := member_fault(item, part) if whole else "gave more bytes than belong":
         raise DataError(f"{host}: {why}")
 
 

@@ -20,10 +20,10 @@ from typing import IO, Literal
 import platformdirs
 
 from harness.data import chest_xray
-from harness.data.datasets import Dataset, Download, check, dataset_named, first_fault
-from harness.data.download import Deadline, FetchProgress, download, silent
+from harness.data.datasets import Dataset, Download, check_dataset, find_dataset, first_fault
+from harness.data.download import Deadline, FetchProgress, download_file, show_nothing
 from harness.errors import Busy, DataError, NoNetwork, UserError
-from harness.files import alone, free_bytes, need_room, sha256_of, users_folder
+from harness.files import free_bytes, hash_file, hold_lock, need_room, user_folder
 from harness.network import Offline
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
@@ -52,7 +52,7 @@ class Resolved:
 
 def cache_folder() -> Path:
     """Where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
-    return users_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
+    return user_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
 
 
 def default_folder() -> Path:
@@ -60,24 +60,30 @@ def default_folder() -> Path:
     return cache_folder() / "data"
 
 
-def fetch(
-    dataset: Dataset, folder: Path, *, progress: FetchProgress = silent, deadline: Deadline | None = None
+def fetch_dataset(
+    dataset: Dataset,
+    folder: Path,
+    *,
+    progress: FetchProgress = show_nothing,
+    deadline: Deadline | None = None,
 ) -> None:
     """Makes the data set complete in `folder`; does nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
     """
-    if check(dataset, folder).state == "complete":
+    if check_dataset(dataset, folder).state == "complete":
         return
-    need_room(f"'{dataset.name}'", _room([dataset]), free_bytes(folder), folder, ELSEWHERE)
-    with locked(folder) as new:
+    need_room(f"'{dataset.name}'", _needed_bytes([dataset]), free_bytes(folder), folder, ELSEWHERE)
+    with hold_folder(folder) as new:
         for item in dataset.downloads:
-            _unpack(item, download(item, new, deadline=deadline or Deadline(None), progress=progress), new)
-        _checked_into_place(dataset, new, folder, "as unpacked")
+            _unpack(
+                item, download_file(item, new, deadline=deadline or Deadline(None), progress=progress), new
+            )
+        _put_into_place(dataset, new, folder, "as unpacked")
 
 
-def brought(dataset: Dataset, given: Path) -> dict[str, Path]:
+def find_members(dataset: Dataset, given: Path) -> dict[str, Path]:
     """Where a folder, or a file, of the user's has a data set's members: as in a data folder, or flat."""
     places = {
         member.path: (given / member.path, given / Path(member.path).name, given)
@@ -87,23 +93,23 @@ def brought(dataset: Dataset, given: Path) -> dict[str, Path]:
     return {path: place for path, place in found.items() if place is not None}
 
 
-def bring(dataset: Dataset, given: Path, folder: Path) -> None:
+def bring_dataset(dataset: Dataset, given: Path, folder: Path) -> None:
     """Takes a data set out of a folder, or a file, of the user's, each member checked by its hash.
 
     Raises UserError for a member that is not there, DataError for one that is not what its hash says.
     """
-    members = brought(dataset, given)
+    members = find_members(dataset, given)
     if absent := [member.path for member in dataset.members if member.path not in members]:
         problem = f"'{given}' has no '{Path(absent[0]).name}' of {dataset.name}"
         raise UserError(problem, remedy="name the folder that has all its files; docs/data.md lists them")
-    with locked(folder) as new:
+    with hold_folder(folder) as new:
         for path, place in members.items():
             (new / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(place, new / path)
-        _checked_into_place(dataset, new, folder, "as brought")
+        _put_into_place(dataset, new, folder, "as brought")
 
 
-def _room(datasets: Sequence[Dataset]) -> int:
+def _needed_bytes(datasets: Sequence[Dataset]) -> int:
     """Return the bytes that these take, their downloads beside them."""
     members = (member for dataset in datasets for member in dataset.members)
     fetched = sum(dataset.download_bytes for dataset in datasets)
@@ -111,13 +117,13 @@ def _room(datasets: Sequence[Dataset]) -> int:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[Path]:
+def hold_folder(folder: Path) -> Iterator[Path]:
     """Holds the folder for this process, with a place in it for what is not whole yet.
 
     What a killed one left half unpacked is cleared away.
     """
     busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
-    with alone(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
+    with hold_lock(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
         for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
             shutil.rmtree(left, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
@@ -127,13 +133,13 @@ def locked(folder: Path) -> Iterator[Path]:
             shutil.rmtree(new, ignore_errors=True)
 
 
-def resolve(
+def resolve_datasets(
     names: Sequence[str],
     *,
     folders: DataFolders,
     allow_generated: bool = False,
     deadline_seconds: float | None = 90.0,
-    progress: FetchProgress = silent,
+    progress: FetchProgress = show_nothing,
     fetching: bool = True,
 ) -> dict[str, Resolved]:
     """Where each data set is, fetching what is missing, the smallest first.
@@ -144,13 +150,13 @@ def resolve(
     not what its hash says, and where a set that only its user can bring is not made ready. Without `fetching`
     each set that is missing is answered with the place that it will have.
     """
-    datasets = {name: dataset_named(name) for name in names if name != chest_xray.NAME}
-    resolved = {name: _at_hand(dataset, folders) for name, dataset in datasets.items()}
-    resolved |= {name: _made_ready(folders) for name in names if name == chest_xray.NAME}
+    datasets = {name: find_dataset(name) for name in names if name != chest_xray.NAME}
+    resolved = {name: _resolve_present(dataset, folders) for name, dataset in datasets.items()}
+    resolved |= {name: _resolve_xrays(folders) for name in names if name == chest_xray.NAME}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
     if missing and fetching:
         what = " and ".join(f"'{dataset.name}'" for dataset in missing)
-        need_room(what, _room(missing), free_bytes(folders.cache), folders.cache, ELSEWHERE)
+        need_room(what, _needed_bytes(missing), free_bytes(folders.cache), folders.cache, ELSEWHERE)
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
     for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):
@@ -159,8 +165,8 @@ def resolve(
                 untried = f"'{dataset.name}' was not tried, since {offline.problem}"
                 raise Offline(untried, remedy=offline.remedy)
             if fetching:
-                fetch(dataset, folders.cache, progress=progress, deadline=deadline)
-            resolved[dataset.name] = _real(dataset, folders.cache, "fetched, its hashes checked")
+                fetch_dataset(dataset, folders.cache, progress=progress, deadline=deadline)
+            resolved[dataset.name] = _real_data(dataset, folders.cache, "fetched, its hashes checked")
         except NoNetwork as problem:
             if not allow_generated:
                 raise
@@ -169,39 +175,39 @@ def resolve(
     return {name: place for name, place in resolved.items() if place is not None}
 
 
-def _made_ready(folders: DataFolders) -> Resolved:
+def _resolve_xrays(folders: DataFolders) -> Resolved:
     """Return where the set is that only its user can bring; nothing is generated in its place."""
     name = chest_xray.NAME
     for folder in filter(None, (folders.own, folders.cache)):
-        found = chest_xray.present(folder)
+        found = chest_xray.xray_presence(folder)
         if found.state == "complete":
-            sha256 = sha256_of(folder / name / chest_xray.SUMS)
+            sha256 = hash_file(folder / name / chest_xray.SUMS)
             return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
         if found.state == "corrupt":
             raise DataError(f"'{found.file}' in '{folder}': {found.why}", remedy=chest_xray.HOW)
     raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=chest_xray.HOW)
 
 
-def _at_hand(dataset: Dataset, folders: DataFolders) -> Resolved | None:
+def _resolve_present(dataset: Dataset, folders: DataFolders) -> Resolved | None:
     if folders.own is not None:
-        own = check(dataset, folders.own)
+        own = check_dataset(dataset, folders.own)
         if own.state == "corrupt":
             raise DataError(
                 f"'{own.file}' in your data folder is not what its hash says: {own.why}",
                 remedy="correct or remove it, or unset GPUDYNO_DATA",
             )
         if own.state == "complete":
-            return _real(dataset, folders.own, "your folder, its hashes checked")
-    if check(dataset, folders.cache).state == "complete":
-        return _real(dataset, folders.cache, "fetched before, its hashes checked")
+            return _real_data(dataset, folders.own, "your folder, its hashes checked")
+    if check_dataset(dataset, folders.cache).state == "complete":
+        return _real_data(dataset, folders.cache, "fetched before, its hashes checked")
     return None
 
 
-def _real(dataset: Dataset, folder: Path, why: str) -> Resolved:
+def _real_data(dataset: Dataset, folder: Path, why: str) -> Resolved:
     return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
 
 
-def _checked_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:
+def _put_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:
     if wrong := first_fault(dataset.members, new):
         raise DataError(f"'{wrong[0]}' {how} is not what its hash says: {wrong[1]}")
     if len(dataset.members) == 1:

@@ -14,7 +14,7 @@ from harness.image.images import ANOTHER_FRAMEWORK
 from harness.record import Gpu
 from harness.record.finding import finding_label, finding_remedy, finding_sentence
 from harness.summary.device_checks import standing_findings
-from harness.units import GIB, counted, duration, size
+from harness.units import GIB, count_noun, format_bytes, format_duration
 
 SPARE_BYTES = 2 * GIB
 """What a disk should have free beside what a plan needs."""
@@ -35,7 +35,7 @@ _SILENT_REMEDIES = {
 _ARM = ("aarch64", "arm64")
 
 
-def examine(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple[Diagnosis, ...]:
+def examine_surroundings(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple[Diagnosis, ...]:
     """Return what this machine can do, and what prevents the estimated plan."""
     parts = (
         _engine(around),
@@ -50,7 +50,7 @@ def examine(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple
     return tuple(diagnosis for part in parts for diagnosis in part)
 
 
-def lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
+def diagnosis_lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
     """One line a diagnosis, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
     shown = []
@@ -94,7 +94,7 @@ def _cards(around: Surroundings) -> Iterator[Diagnosis]:
         given = f", {cpu.model or 'unknown'}, {cpu.usable:g} CPUs" if cpu.usable else ""
         yield ok(f"device: the processor{given}{note}")
     for card in around.selection.gpus:
-        yield ok(f"device {card.index}: {_card(card)}")
+        yield ok(f"device {card.index}: {_card_words(card)}")
         yield from _card_state(card)
     for unused in around.selection.others:
         yield ok(f"not taken: {unused}", "name it with --device to take it")
@@ -102,8 +102,8 @@ def _cards(around: Surroundings) -> Iterator[Diagnosis]:
         yield problem(error.problem, error.remedy)
 
 
-def _card(card: Gpu) -> str:
-    memory = f", {size(card.memory_bytes)}" if card.memory_bytes else ""
+def _card_words(card: Gpu) -> str:
+    memory = f", {format_bytes(card.memory_bytes)}" if card.memory_bytes else ""
     driver = f", driver {card.driver}" if card.driver else ""
     cuda = f" (CUDA {card.driver_cuda})" if card.driver_cuda else ""
     return f"{card.name}{memory}{driver}{cuda}"
@@ -157,7 +157,7 @@ def _rocm_access(around: Surroundings) -> Iterator[Diagnosis]:
         yield problem("there is no /dev/kfd", "load the amdgpu driver with compute support")
         return
     if around.refusal is not None:
-        yield problem(around.refusal, _ways_to_kfd(around))
+        yield problem(around.refusal, _kfd_remedy(around))
         return
     if around.older_rocm:
         yield warn(around.older_rocm, ANOTHER_FRAMEWORK)
@@ -165,10 +165,10 @@ def _rocm_access(around: Surroundings) -> Iterator[Diagnosis]:
     yield ok(f"containers reach AMD's cards through {groups}")
     shut = [node.path for node in around.nodes if not node.may_open]
     if shut and around.engine is None:
-        yield problem(f"this user may not open {', '.join(shut)}", _ways_to_kfd(around))
+        yield problem(f"this user may not open {', '.join(shut)}", _kfd_remedy(around))
 
 
-def _ways_to_kfd(around: Surroundings) -> str:
+def _kfd_remedy(around: Surroundings) -> str:
     """Return what opens AMD's device files, that which changes least first."""
     shut = sorted({node.group for node in around.nodes if not node.may_open})
     if shut:
@@ -209,12 +209,12 @@ def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Dia
         small = memory < SMALL_MEMORY_BYTES
         remedy = "the quick plan needs about 4 GiB" if small else ""
         free = around.load.memory_available_bytes
-        shown = f", {size(free)} of it available" if free is not None else ""
-        yield Diagnosis("warn" if small else "ok", f"memory: {size(memory)}{shown}", remedy)
+        shown = f", {format_bytes(free)} of it available" if free is not None else ""
+        yield Diagnosis("warn" if small else "ok", f"memory: {format_bytes(memory)}{shown}", remedy)
     shared, needed = machine.shared_memory_bytes, estimate.shared_memory_bytes if estimate else 0
     if around.engine is None and shared is not None and shared < needed:
         yield warn(
-            f"/dev/shm holds {size(shared)}, and the loader may need {size(needed)}",
+            f"/dev/shm holds {format_bytes(shared)}, and the loader may need {format_bytes(needed)}",
             f"sudo mount -o remount,size={needed // 2**20 + 1}M /dev/shm",
         )
 
@@ -231,14 +231,15 @@ def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diag
     for disk in disks:
         if disk.free_bytes is None:
             continue
-        shown, needed = f"disk for {disk.what}: {size(disk.free_bytes)} free", sizes.get(disk.gets, 0)
+        shown, needed = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free", sizes.get(disk.gets, 0)
         if disk.free_bytes < max(needed, FULL_BYTES):
             place = f"in '{disk.folder}'" if disk.folder else "there"
             yield problem(
-                f"{shown}, and the plan needs up to {size(max(needed, FULL_BYTES))}", f"make room {place}"
+                f"{shown}, and the plan needs up to {format_bytes(max(needed, FULL_BYTES))}",
+                f"make room {place}",
             )
         elif disk.free_bytes < needed + SPARE_BYTES:
-            yield warn(shown, f"the plan needs up to {size(needed)} and should leave some")
+            yield warn(shown, f"the plan needs up to {format_bytes(needed)} and should leave some")
         else:
             yield ok(shown)
 
@@ -252,7 +253,7 @@ def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
         elif need.at_hand:
             yield ok(f"data: {need.name} is at hand")
         else:
-            fetched = f" ({size(need.download_bytes)})" if need.download_bytes else ""
+            fetched = f" ({format_bytes(need.download_bytes)})" if need.download_bytes else ""
             how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
             yield warn(f"data: {need.name}{fetched} is not at hand", how)
     met = [error for error in around.answered.values() if error is not None]
@@ -283,14 +284,14 @@ def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
     if estimate.as_it_is:
         image = "your interpreter is taken as it is"
     if not estimate.built and estimate.build_bytes:
-        image += f" (about {size(estimate.build_bytes)})"
+        image += f" (about {format_bytes(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
-    fetched = f", {size(fetch)} to fetch" if fetch else ""
+    fetched = f", {format_bytes(fetch)} to fetch" if fetch else ""
     seconds = estimate.trial_seconds + (0.0 if estimate.built else estimate.build_seconds)
-    time = f"{'at most' if estimate.at_most else 'about'} {duration(seconds)} without downloads"
-    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {counted(estimate.trials, 'trial')}, {time}")
+    time = f"{'at most' if estimate.at_most else 'about'} {format_duration(seconds)} without downloads"
+    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {count_noun(estimate.trials, 'trial')}, {time}")
     if estimate.left_out:
         yield warn(
-            f"left out: {counted(estimate.left_out, 'trial')}",
+            f"left out: {count_noun(estimate.left_out, 'trial')}",
             f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )

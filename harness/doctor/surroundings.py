@@ -15,7 +15,7 @@ from harness.engine.interface import EngineFacts
 from harness.errors import MachineError
 from harness.files import Files
 from harness.machine.devices import Selection
-from harness.network import Offline, ask
+from harness.network import Offline, request_url
 from harness.record import Load, Machine
 
 
@@ -46,7 +46,7 @@ def device_files(files: Files) -> tuple[Node, ...]:
     return tuple(Node(path, group, files.may_open(path)) for path, group in groups.items())
 
 
-def older_rocm(files: Files, base: str) -> str:
+def older_rocm_warning(files: Files, base: str) -> str:
     """What it means where this host's ROCm is older than that of an image's base; empty where it is not."""
     host = re.match(r"(\d+)\S*", files.text("/opt/rocm/.info/version") or "")
     wanted = re.search(r"rocm(\d+)", base)
@@ -55,19 +55,19 @@ def older_rocm(files: Files, base: str) -> str:
     return f"this host has ROCm {host[0]}, and its driver may be too old for the image's ROCm {wanted[1]}"
 
 
-def reach(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
+def reach_hosts(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
     """Return for each address why it cannot be reached, null where it answers; all are asked at once."""
     met: dict[str, MachineError | None] = {url: Offline(f"{url} gives no answer") for url in urls}
 
-    def asked(url: str) -> None:
+    def ask_host(url: str) -> None:
         try:
-            ask(url, connect_seconds=seconds, read_seconds=seconds).close()
+            request_url(url, connect_seconds=seconds, read_seconds=seconds).close()
             met[url] = None
         except MachineError as error:
             met[url] = error
 
     # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
-    threads = [Thread(target=asked, args=(url,), daemon=True) for url in urls]
+    threads = [Thread(target=ask_host, args=(url,), daemon=True) for url in urls]
     for thread in threads:
         thread.start()
     until = time.monotonic() + 2 * seconds

@@ -28,7 +28,7 @@ from harness.engine.interface import Built, Handle, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import DataError, MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import last_line, printed, sha256_of, whole
+from harness.files import command_output, hash_file, last_line, write_then_rename
 from harness.image.images import Image, Sha256
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import Environment, Model, first_problem, store
@@ -115,7 +115,7 @@ class ApptainerEngine(Processes):
         made_of = archived_image_id(archive)
         for killed in sif.parent.glob(f".{sif.name}.*.part"):
             killed.unlink(missing_ok=True)
-        with whole(sif) as unfinished:
+        with write_then_rename(sif) as unfinished:
             unfinished.unlink()
             line = (self.program, "build", str(unfinished), f"docker-archive:{archive}")
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
@@ -126,7 +126,7 @@ class ApptainerEngine(Processes):
                     f"{Path(self.program).name} could not make a SIF of '{archive.name}': {why}",
                     remedy="set APPTAINER_TMPDIR to a folder with room, or make the SIF elsewhere",
                 )
-            note = SifNote(tag=tag, image_id=made_of, sif_sha256=sha256_of(unfinished))
+            note = SifNote(tag=tag, image_id=made_of, sif_sha256=hash_file(unfinished))
             store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
     def expected_environment(self, image: Image) -> Built:
@@ -145,7 +145,7 @@ class ApptainerEngine(Processes):
         note = read_note(sif)
         if not sif.is_file() or note is None:
             raise self._absent(image, spec.tag)
-        if note.tag != spec.tag or sha256_of(sif) != note.sif_sha256:
+        if note.tag != spec.tag or hash_file(sif) != note.sif_sha256:
             raise DataError(
                 f"'{IMAGES}/{sif.name}' is not the file that was made of image {spec.tag}",
                 remedy=f"remove it, and run `invoke build --image {image.name} --engine apptainer`",
@@ -166,7 +166,7 @@ class ApptainerEngine(Processes):
 
     def _environment(self, spec: BuildSpec, note: SifNote | None) -> Environment:
         image_id = note.image_id if note else spec.tag
-        words = (printed(self.program, "--version") or "").split()
+        words = (command_output(self.program, "--version") or "").split()
         made = building.image_environment(
             spec, self.name, words[-1] if words else None, image_id, self.passed
         )

@@ -14,9 +14,9 @@ from harness.engine.access import Client, Connection
 from harness.engine.interface import Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
-from harness.files import printed, streamed
+from harness.files import command_output, run_streamed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
-from harness.network import PROXY_VARIABLES, authority, cause
+from harness.network import PROXY_VARIABLES, authority_file, failure_cause
 from harness.record import Environment
 from harness.settings import Settings
 
@@ -29,7 +29,7 @@ def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
         "aptconf": settings.apt_config,
-        "ca": authority(environ),
+        "ca": authority_file(environ),
     }
     return BuildSettings(
         root=root,
@@ -74,9 +74,9 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
     if path is None or connection.kind == "podman":
         return Client(path, False, {"CONTAINER_HOST": connection.host}) if path else None
     own = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
-    if printed(path, "buildx", "version") is not None:
+    if command_output(path, "buildx", "version") is not None:
         return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
-    major = re.search(r"version (\d+)\.", printed(path, "--version") or "")
+    major = re.search(r"version (\d+)\.", command_output(path, "--version") or "")
     inside = major is not None and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE
     return Client(path, False, own) if inside else None
 
@@ -112,14 +112,14 @@ def build_image(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str],
             build_spec = replace(build_spec, secrets={**build_spec.secrets, "proxy": path})
         argv = docker_build_argv(build_spec, client=client.path, buildx=client.buildx)
         with log.open("w", encoding="utf-8") as log_file:
-            code = streamed(argv, log_file, {**os.environ, **client.environment}, say)
+            code = run_streamed(argv, log_file, {**os.environ, **client.environment}, say)
     if code != 0:
         raise _build_error(build_spec, log)
 
 
 def _build_error(build_spec: BuildSpec, log: Path) -> MachineError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    why = cause(lines[-200:], telling_line(lines), "the registry")
+    why = failure_cause(lines[-200:], telling_line(lines), "the registry")
     in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])
     where = "a step of it failed, " if in_step else ""
     # What the engine itself fetches, the base, goes by its own settings.

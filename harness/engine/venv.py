@@ -21,14 +21,14 @@ from harness.engine.interface import Built, Say
 from harness.engine.local import Processes
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import free_bytes, last_line, need_room, printed, streamed
+from harness.files import command_output, free_bytes, last_line, need_room, run_streamed
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.machine import inherited_variables, local_names, other_libraries
-from harness.network import cause, for_programs
+from harness.network import failure_cause, program_variables
 from harness.record import Environment
-from harness.settings import own_path
+from harness.settings import expand_path
 
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""
@@ -93,7 +93,7 @@ class VenvEngine(Processes):
         )
 
     def _own_interpreter(self, image: Image) -> Built:
-        interpreter = shutil.which(own_path(self.python or ""))
+        interpreter = shutil.which(expand_path(self.python or ""))
         if interpreter is None:
             raise NoEngine(
                 f"there is no interpreter '{self.python}'",
@@ -151,10 +151,10 @@ def _unpinned_reasons(folder: Path) -> tuple[str, ...] | None:
 def find_python(version: str) -> str | None:
     """Return an interpreter of that version on PATH that runs, or one that uv finds."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    uv = (printed("uv", "python", "find", version) or "").strip()
+    uv = (command_output("uv", "python", "find", version) or "").strip()
     candidates = (*(shutil.which(f"python{version}", path=folder) for folder in folders), uv)
     code = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
-    versions = ((path, printed(path, "-c", code)) for path in candidates if path)
+    versions = ((path, command_output(path, "-c", code)) for path in candidates if path)
     return next((path for path, found in versions if (found or "").strip() == version), None)
 
 
@@ -182,7 +182,7 @@ def run_alternatives(
     path = os.environ.get("PATH", os.defpath)
     # An environment has no user's site, whatever pip's own settings say.
     own = {"PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
-    environ = {**os.environ, **for_programs(), **own}
+    environ = {**os.environ, **program_variables(), **own}
     for number, argv in enumerate(alternatives, 1):
         if _run_logged(argv, log, say, environ) == 0:
             return
@@ -190,7 +190,7 @@ def run_alternatives(
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
     lines = "\n".join(said).splitlines()
-    why = cause(lines, last_line("\n".join(lines)), "the package index")
+    why = failure_cause(lines, last_line("\n".join(lines)), "the package index")
     other = "" if isinstance(why, NoSpace) else "put the wheels into a folder and name it with --wheelhouse"
     if not why.remedy and any("ensurepip" in line for line in lines):
         why = MachineError("this Python has no ensurepip")
@@ -218,4 +218,4 @@ def _run_logged(
 
     with log.open("a") as log_file:
         log_file.write(f"$ {shlex.join(argv)}\n")
-        return streamed(argv, log_file, environ, show)
+        return run_streamed(argv, log_file, environ, show)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 
 _DRM = "/sys/class/drm"
 KFD = "/sys/class/kfd/kfd/topology/nodes"
@@ -46,7 +46,7 @@ class AmdDevice:
     """What that driver says of it."""
 
 
-def devices(files: Files) -> list[AmdDevice]:
+def find_devices(files: Files) -> list[AmdDevice]:
     """Return every card in HIP's order, with the compute driver's first node of it.
 
     The kernel shows a container all cards; only the cards of its compute runtime are devices.
@@ -76,7 +76,7 @@ def describe(files: Files) -> list[dict[str, Any]]:
             **(_chip(device.chip) if device.chip else {}),
             "bus": device.bus,
         }
-        for device in devices(files)
+        for device in find_devices(files)
     ]
 
 
@@ -96,20 +96,20 @@ def _card(files: Files, device: str, uuid: str | None) -> dict[str, Any]:
     return {
         "name": name or f"AMD device {chip or 'unknown'}",
         "uuid": uuid,
-        "unit": unit_of(uuid),
+        "unit": unit_hash(uuid),
         "pci_id": f"{chip[2:]}:{(revision or '')[2:] or '?'}".lower() if chip else None,
         "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
         "driver": files.text("/sys/module/amdgpu/version"),
         "vbios": files.text(f"{device}/vbios_version"),
-        "power_limit_watts": _scaled(files.number(f"{power}/power1_cap"), 1e6),
-        "power_limit_default_watts": _scaled(files.number(f"{power}/power1_cap_default"), 1e6),
+        "power_limit_watts": _divide(files.number(f"{power}/power1_cap"), 1e6),
+        "power_limit_default_watts": _divide(files.number(f"{power}/power1_cap_default"), 1e6),
         "mig": division(files, device),
         "clocks_locked": held_clocks(files, device),
-        "clock_max_mhz": _highest(files.text(f"{device}/pp_dpm_sclk")),
-        "clock_memory_max_mhz": _highest(files.text(f"{device}/pp_dpm_mclk")),
-        "pcie_generation": generation(files.text(f"{device}/current_link_speed")),
+        "clock_max_mhz": _highest_mhz(files.text(f"{device}/pp_dpm_sclk")),
+        "clock_memory_max_mhz": _highest_mhz(files.text(f"{device}/pp_dpm_mclk")),
+        "pcie_generation": pcie_generation(files.text(f"{device}/current_link_speed")),
         "pcie_width": files.number(f"{device}/current_link_width"),
-        "pcie_generation_max": generation(files.text(f"{device}/max_link_speed")),
+        "pcie_generation_max": pcie_generation(files.text(f"{device}/max_link_speed")),
         "pcie_width_max": files.number(f"{device}/max_link_width"),
         "numa_node": node if node is not None and node >= 0 else None,
     }
@@ -138,7 +138,7 @@ def gfx_name(version: int) -> str:
     return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
-def generation(speed: str | None) -> int | None:
+def pcie_generation(speed: str | None) -> int | None:
     """PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
     try:
         number = float((speed or "").split()[0])
@@ -147,7 +147,7 @@ def generation(speed: str | None) -> int | None:
     return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
 
 
-def _highest(table: str | None) -> int | None:
+def _highest_mhz(table: str | None) -> int | None:
     words = [word for word in (table or "").replace("*", " ").split() if word.lower().endswith("mhz")]
     return max((int(word[:-3]) for word in words if word[:-3].isdigit()), default=None)
 
@@ -173,7 +173,7 @@ def held_bytes(files: Files) -> dict[int, dict[str, int]] | None:
     }
 
 
-def _scaled(value: int | None, divisor: float) -> float | None:
+def _divide(value: int | None, divisor: float) -> float | None:
     return None if value is None else value / divisor
 
 
@@ -194,8 +194,8 @@ class AmdCards:
         self.described: list[dict[str, Any]] = []
         self._files = Files(Path(root))
         self._devices: list[AmdDevice] = []
-        for device in devices(self._files):
-            unit, name = unit_of(device.uuid), self._files.text(f"{device.folder}/product_name")
+        for device in find_devices(self._files):
+            unit, name = unit_hash(device.uuid), self._files.text(f"{device.folder}/product_name")
             if not marks or {str(device.index), device.uuid, unit} & set(marks):
                 self.described.append({"index": device.index, "unit": unit, "name": name})
                 self._devices.append(device)
@@ -217,12 +217,12 @@ class AmdCards:
         hottest = labels.get("junction") or labels.get("edge") or f"{sensors}/temp1_input"
         power = number(f"{sensors}/power1_average")
         return {
-            "sm_mhz": _scaled(number(f"{sensors}/freq1_input"), 1e6),
-            "memory_mhz": _scaled(number(f"{sensors}/freq2_input"), 1e6),
-            "temperature_c": _scaled(number(hottest), 1000),
-            "memory_temperature_c": _scaled(number(labels.get("mem", "")), 1000),
-            "power_watts": _scaled(number(f"{sensors}/power1_input") if power is None else power, 1e6),
-            "power_limit_watts": _scaled(number(f"{sensors}/power1_cap"), 1e6),
+            "sm_mhz": _divide(number(f"{sensors}/freq1_input"), 1e6),
+            "memory_mhz": _divide(number(f"{sensors}/freq2_input"), 1e6),
+            "temperature_c": _divide(number(hottest), 1000),
+            "memory_temperature_c": _divide(number(labels.get("mem", "")), 1000),
+            "power_watts": _divide(number(f"{sensors}/power1_input") if power is None else power, 1e6),
+            "power_limit_watts": _divide(number(f"{sensors}/power1_cap"), 1e6),
             "utilization_percent": number(f"{folder}/gpu_busy_percent"),
             "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
             "reasons": ["application_clocks"] if held_clocks(files, folder) else None,

@@ -19,8 +19,8 @@ class CardMaker(NamedTuple):
 
 MAKERS: Mapping[DeviceKind, CardMaker] = {
     "cuda": CardMaker(
-        lambda files: nvidia.describe(nvml.library(), files),
-        lambda marks: nvidia.NvidiaCards(nvml.library(), marks),
+        lambda files: nvidia.describe(nvml.load_library(), files),
+        lambda marks: nvidia.NvidiaCards(nvml.load_library(), marks),
     ),
     "rocm": CardMaker(amd.describe, amd.AmdCards),
 }

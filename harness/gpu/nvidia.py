@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 from harness.gpu import handle, number, query, text
-from harness.gpu.nvml import NvmlDevice, driver, first, in_mig_mode, opened, units
+from harness.gpu.nvml import NvmlDevice, driver_session, find_units, first_mode, in_mig_mode, open_driver
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (
@@ -31,13 +31,13 @@ NO_INSTANCE = 0xFFFFFFFF
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
     """Return the fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
-    with driver(nvml) as refused:
+    with driver_session(nvml) as refused:
         if refused or nvml is None:
             return []
-        return [_described(nvml, files, unit) for unit in units(nvml) if unit.card is not None]
+        return [_describe_device(nvml, files, unit) for unit in find_units(nvml) if unit.card is not None]
 
 
-def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
+def _describe_device(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
     def ask(name: str, *arguments: Any, read: Callable[[Any], Any] = number) -> Any:
         return query(nvml, name, unit.card, *arguments, read=read)
 
@@ -45,7 +45,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         return query(nvml, name, unit.own, read=read)
 
     name, uuid = own("nvmlDeviceGetName", text), own("nvmlDeviceGetUUID", text)
-    ecc = ask("nvmlDeviceGetEccMode", read=first)
+    ecc = ask("nvmlDeviceGetEccMode", read=first_mode)
     rows = ask("nvmlDeviceGetRemappedRows", read=_rows)
     mode, switched = ask("nvmlDeviceGetComputeMode"), getattr(nvml, "NVML_FEATURE_ENABLED", None)
     modes = {
@@ -62,7 +62,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         "name": name or "unknown NVIDIA card",
         "bus": bus,
         "uuid": uuid,
-        "unit": unit_of(uuid),
+        "unit": unit_hash(uuid),
         "architecture": ask(
             "nvmlDeviceGetCudaComputeCapability", read=lambda pair: f"sm_{number(pair[0])}{number(pair[1])}"
         ),
@@ -77,7 +77,7 @@ def _described(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any]:
         ),
         "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
-        "clocks_locked": _locked(ask),
+        "clocks_locked": _clocks_locked(ask),
         "ecc": None if ecc is None else ecc == switched,
         "remapped_rows": None if rows is None else rows[0] + rows[1],
         "bar1_bytes": ask("nvmlDeviceGetBAR1MemoryInfo", read=lambda memory: number(memory.bar1Total)),
@@ -125,7 +125,7 @@ def _any_licensed(answer: Any) -> bool:
     return any(number(feature.featureState) for feature in features)
 
 
-def _locked(ask: Callable[..., Any]) -> bool | None:
+def _clocks_locked(ask: Callable[..., Any]) -> bool | None:
     """True where a user's clocks hold the card below what it could do."""
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
     if reasons is None:
@@ -137,7 +137,7 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
     """ "off", "on" where no slice is made yet, a slice's profile; None where the card has no such mode."""
     if parent is not None:
         return f"{(name or 'unknown slice').rsplit('MIG ', 1)[-1]} of card {parent}"
-    mode = ask("nvmlDeviceGetMigMode", read=first)
+    mode = ask("nvmlDeviceGetMigMode", read=first_mode)
     return None if mode is None else "on" if in_mig_mode(nvml, mode) else "off"
 
 
@@ -147,25 +147,25 @@ def _processes(answer: Any) -> list[tuple[int, int | None]]:
     return [(number(pid), None if used is None else number(used)) for pid, used in held]
 
 
-def bytes_in_all(held: Iterable[int | None]) -> int | None:
+def total_bytes(held: Iterable[int | None]) -> int | None:
     """Return null where one of them is not known."""
     known = list(held)
     return None if None in known else sum(filter(None, known))
 
 
-def foreign(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
+def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
     """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
-    with driver(nvml) as refused:
+    with driver_session(nvml) as refused:
         if refused or nvml is None:
             return None
         found: list[tuple[int, int | None]] = []
-        for unit in units(nvml):
+        for unit in find_units(nvml):
             name = "nvmlDeviceGetComputeRunningProcesses"
             running = None if unit.card is None else query(nvml, name, unit.own, read=_processes)
             if running is None:
                 return None
             found += [(pid, held) for pid, held in running if pid not in ours]
-        return len({pid for pid, _ in found}), bytes_in_all(held for _, held in found)
+        return len({pid for pid, _ in found}), total_bytes(held for _, held in found)
 
 
 def _field_value(answers: Any) -> int:
@@ -198,12 +198,12 @@ class NvidiaCards:
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
         self._watched: list[_Watched] = []
-        refused = opened(nvml)
+        refused = open_driver(nvml)
         if refused is not None:
             self.missing["cards"] = refused
             return
         self._open = True
-        for unit in units(nvml):
+        for unit in find_units(nvml):
             self._watch(unit, marks)
 
     def _ask(self, what: str, name: str, *arguments: Any, read: Callable[[Any], Any] = number) -> Any:
@@ -216,7 +216,7 @@ class NvidiaCards:
             self._ask(f"cards.{index}", "nvmlDeviceGetHandleByIndex", index, read=handle)
             return
         uuid = self._ask(f"{index}.uuid", "nvmlDeviceGetUUID", unit.own, read=text)
-        if marks and not {str(index), uuid, unit_of(uuid)} & set(marks):
+        if marks and not {str(index), uuid, unit_hash(uuid)} & set(marks):
             return
         name = self._ask(f"{index}.name", "nvmlDeviceGetName", unit.own, read=text)
         sliced = unit.part is not None
@@ -228,7 +228,7 @@ class NvidiaCards:
             self._ask(name_of_xids, "nvmlDeviceRegisterEvents", unit.card, fault, listener, read=handle)
             listener = None if name_of_xids in self.missing else listener
         self._watched.append(_Watched(unit, instance, listener, []))
-        self.described.append({"index": index, "unit": unit_of(uuid), "name": name})
+        self.described.append({"index": index, "unit": unit_hash(uuid), "name": name})
 
     def close(self) -> None:
         """Lets the driver go."""
@@ -338,7 +338,7 @@ class NvidiaCards:
         foreign = {pid: held for pid, held in running if pid not in own}
         return {
             "processes": len(foreign),
-            "memory_bytes": bytes_in_all(foreign.values()),
+            "memory_bytes": total_bytes(foreign.values()),
             "utilization_percent": self._used(card, set(foreign)),
         }
 
@@ -366,7 +366,7 @@ class NvidiaCards:
 
     def _slowly(self, ask: Callable[..., Any]) -> dict[str, Any]:
         nvml = self._nvml
-        mode = ask("mig", "nvmlDeviceGetMigMode", read=first)
+        mode = ask("mig", "nvmlDeviceGetMigMode", read=first_mode)
         limit = ask("power_limit", "nvmlDeviceGetEnforcedPowerLimit")
         # What somebody set; the enforced one a driver may move by itself, as laptops do.
         chosen = ask("power_limit_set", "nvmlDeviceGetPowerManagementLimit")

@@ -10,7 +10,7 @@ from typing import Any
 from harness.gpu import handle, number, query
 
 
-def library() -> Any | None:
+def load_library() -> Any | None:
     """Return the pynvml module; None where it is not installed, or broken."""
     try:
         import pynvml
@@ -19,7 +19,7 @@ def library() -> Any | None:
     return pynvml
 
 
-def opened(nvml: Any | None) -> str | None:
+def open_driver(nvml: Any | None) -> str | None:
     """Opens the driver; why it does not answer, as its error is called, null where it does."""
     if nvml is None:
         return "nvidia-ml-py is not installed"
@@ -31,9 +31,9 @@ def opened(nvml: Any | None) -> str | None:
 
 
 @contextmanager
-def driver(nvml: Any | None) -> Iterator[str | None]:
+def driver_session(nvml: Any | None) -> Iterator[str | None]:
     """Opens the driver for a while; gives why it does not answer, null where it does."""
-    refused = opened(nvml)
+    refused = open_driver(nvml)
     try:
         yield refused
     finally:
@@ -57,7 +57,7 @@ class NvmlDevice:
         return self.card if self.part is None else self.part
 
 
-def units(nvml: Any) -> list[NvmlDevice]:
+def find_units(nvml: Any) -> list[NvmlDevice]:
     """Return every card by the driver's index; a divided card's slices replace it, after the last."""
     count = query(nvml, "nvmlDeviceGetCount") or 0
     handles = [query(nvml, "nvmlDeviceGetHandleByIndex", index, read=handle) for index in range(count)]
@@ -70,7 +70,7 @@ def units(nvml: Any) -> list[NvmlDevice]:
 
 
 def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
-    if not in_mig_mode(nvml, query(nvml, "nvmlDeviceGetMigMode", card, read=first)):
+    if not in_mig_mode(nvml, query(nvml, "nvmlDeviceGetMigMode", card, read=first_mode)):
         return ()
     most = query(nvml, "nvmlDeviceGetMaxMigDeviceCount", card) or 0
     name = "nvmlDeviceGetMigDeviceHandleByIndex"
@@ -78,7 +78,7 @@ def _slices(nvml: Any, card: Any) -> tuple[Any, ...]:
     return tuple(part for part in parts if part is not None)
 
 
-def first(pair: Any) -> int:
+def first_mode(pair: Any) -> int:
     """Return the mode of now from an answer that has that of the next start, too."""
     return number(pair[0])
 

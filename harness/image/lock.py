@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from harness.errors import MachineError, NoNetwork, PlanError, UserError
-from harness.files import text_sha256, whole
+from harness.files import text_sha256, write_then_rename
 from harness.image.images import Image
 
 CommandRunner = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
@@ -134,7 +134,7 @@ def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str)
     for path, names in parts.items():
         file, text = root / "docker" / path, header + "".join(blocks[name] for name in names)
         if not file.exists() or file.read_text(encoding="utf-8") != text:
-            with whole(file) as part:
+            with write_then_rename(file) as part:
                 part.write_text(text, encoding="utf-8")
             changed.append(f"docker/{path} is written again")
     return changed

@@ -8,15 +8,15 @@ from harness.machine.devices import (
     other_libraries,
     passed_variables,
     recorded_variables,
-    select,
+    select_devices,
 )
 from harness.machine.fingerprint import (
     default_label,
     local_names,
-    look,
-    machine_from,
+    look_at_machine,
+    machine_folder,
     machine_id,
-    own_folder,
+    make_machine,
     user_state_folder,
 )
-from harness.machine.load import load
+from harness.machine.load import read_load

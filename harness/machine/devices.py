@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice
-from harness.files import unit_of
+from harness.files import unit_hash
 from harness.record import DeviceKind, Gpu, Machine
-from harness.redact import WITHHELD, kept
+from harness.redact import WITHHELD, redact_value
 
 SMALLEST_DEFAULT_BYTES = 3 * 2**30
 """A card below this, such as one inside the processor, is never taken unasked."""
@@ -34,7 +34,7 @@ class Selection:
     """Whether the user chose, by an option or a variable."""
 
 
-def select(
+def select_devices(
     machine: Machine,
     devices: str | None,
     *,
@@ -50,20 +50,20 @@ def select(
     uuids = dict(uuids or {})
     if devices is not None:
         on_cpu = devices.strip().lower() == "cpu"
-        cards = () if on_cpu else _named(machine, devices, uuids)
-        return replace(_selection(machine, cards, uuids, ""), asked=True)
+        cards = () if on_cpu else _named_cards(machine, devices, uuids)
+        return replace(_make_selection(machine, cards, uuids, ""), asked=True)
     name, visible = next(
         ((name, environ[name]) for name in _VISIBLE if environ is not None and name in environ), ("", None)
     )
     if visible is not None:
         hidden = visible.strip() in ("", "-1", "NoDevFiles", "none")
-        cards = () if hidden else _named(machine, visible, uuids)
+        cards = () if hidden else _named_cards(machine, visible, uuids)
         note = f"{name}={'' if hidden else 'set'}: the user's own choice"
-        return replace(_selection(machine, cards, uuids, note), asked=True)
-    return _default(machine, uuids)
+        return replace(_make_selection(machine, cards, uuids, note), asked=True)
+    return _select_default(machine, uuids)
 
 
-def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
+def _select_default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     able = [
         card
         for card in machine.gpus
@@ -71,61 +71,63 @@ def _default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
     ]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
-        return _selection(machine, (), uuids, small)
+        return _make_selection(machine, (), uuids, small)
     models: dict[tuple[str, str], list[Gpu]] = {}
     for card in able:
         models.setdefault((card.vendor, card.name), []).append(card)
     cards = max(models.values(), key=lambda group: (max(map(_memory, group)), len(group)))
     note = "the model with the most memory" if len(cards) < len(machine.gpus) else ""
-    return _selection(machine, tuple(cards), uuids, note)
+    return _make_selection(machine, tuple(cards), uuids, note)
 
 
 def _memory(card: Gpu) -> int:
     return card.memory_bytes if card.memory_bytes is not None else SMALLEST_DEFAULT_BYTES
 
 
-def _selection(machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str) -> Selection:
+def _make_selection(
+    machine: Machine, cards: tuple[Gpu, ...], uuids: Mapping[str, str], note: str
+) -> Selection:
     if len(cards) > 1 and any(card.slice and card.vendor == "NVIDIA" for card in cards):
         cards, note = cards[:1], "CUDA shows a process one slice alone"
     return Selection(
         kind=BY_VENDOR[cards[0].vendor] if cards else "cpu",
         gpus=cards,
-        others=tuple(_shown(card) for card in machine.gpus if card not in cards),
+        others=tuple(_card_words(card) for card in machine.gpus if card not in cards),
         uuids=tuple(uuids[card.unit] for card in cards if card.unit is not None and card.unit in uuids),
         note=note,
     )
 
 
-def _named(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tuple[Gpu, ...]:
+def _named_cards(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tuple[Gpu, ...]:
     stripped = (device.strip() for device in devices.split(","))
-    cards = tuple(dict.fromkeys(_card_of(machine, device, uuids) for device in stripped if device))
+    cards = tuple(dict.fromkeys(_find_card(machine, device, uuids) for device in stripped if device))
     if not cards:
-        raise NoDevice(f"the device '{devices}' names no card", remedy=_listed(machine))
+        raise NoDevice(f"the device '{devices}' names no card", remedy=_card_list(machine))
     if len({card.vendor for card in cards}) > 1:
         raise NoDevice(f"the devices '{devices}' are of two makers", remedy="ask for cards of one of them")
     if cards[0].vendor not in BY_VENDOR:
-        raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_listed(machine))
+        raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_card_list(machine))
     return cards
 
 
-def _card_of(machine: Machine, device: str, uuids: Mapping[str, str]) -> Gpu:
+def _find_card(machine: Machine, device: str, uuids: Mapping[str, str]) -> Gpu:
     if device.isdigit():
         cards = [card for card in machine.gpus if card.index == int(device)][:1]
     else:
-        units = {unit_of(device)} | {unit for unit, uuid in uuids.items() if uuid.startswith(device)}
+        units = {unit_hash(device)} | {unit for unit, uuid in uuids.items() if uuid.startswith(device)}
         cards = [card for card in machine.gpus if card.unit in units]
     if len(cards) != 1:
         problem = "names several cards" if cards else "is not on this machine"
-        raise NoDevice(f"the device '{device}' {problem}", remedy=_listed(machine))
+        raise NoDevice(f"the device '{device}' {problem}", remedy=_card_list(machine))
     return cards[0]
 
 
-def _listed(machine: Machine) -> str:
-    cards = ", ".join((*map(_shown, machine.gpus), *machine.silent_cards))
+def _card_list(machine: Machine) -> str:
+    cards = ", ".join((*map(_card_words, machine.gpus), *machine.silent_cards))
     return f"there is: {cards}; or ask for cpu" if cards else "there is no card here; ask for cpu"
 
 
-def _shown(card: Gpu) -> str:
+def _card_words(card: Gpu) -> str:
     size = f" ({round(card.memory_bytes / 2**30)} GiB)" if card.memory_bytes else ""
     return f"{card.index}: {card.name}{size}"
 
@@ -180,7 +182,7 @@ def passed_variables(environ: Mapping[str, str]) -> dict[str, str]:
 def recorded_variables(passed: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the same for a record: a card's UUID as its hash, and no value that names somebody."""
     return {
-        name: kept(_UUID.sub(lambda match: f"unit:{unit_of(match.group())}", value), names)
+        name: redact_value(_UUID.sub(lambda match: f"unit:{unit_hash(match.group())}", value), names)
         for name, value in passed.items()
     }
 
@@ -195,7 +197,7 @@ def inherited_variables(environ: Mapping[str, str], names: Collection[str]) -> d
     found = {name: [part for part in environ.get(name, "").split(":") if part] for name in INHERITED}
     found["PATH"] = [part for part in found["PATH"] if part.rstrip("/") not in _USUAL]
     return {
-        name: " ".join(WITHHELD if kept(f"{part}/", names) == WITHHELD else part for part in parts)
+        name: " ".join(WITHHELD if redact_value(f"{part}/", names) == WITHHELD else part for part in parts)
         for name, parts in found.items()
         if parts
     }

@@ -19,11 +19,11 @@ from typing import Any
 import platformdirs
 
 from harness.errors import MachineError, UserError
-from harness.files import Files, users_folder
-from harness.probe.describe import everything
+from harness.files import Files, user_folder
+from harness.probe.describe import describe_machine
 from harness.record import Machine, store
 from harness.record.published.cards import Card, find_card_by_chip, is_shared_name, load_cards
-from harness.redact import kept
+from harness.redact import redact_value
 
 LABEL_CHARACTERS = 40
 _NOT_RECORDED = ("uuid", "bus")
@@ -34,18 +34,18 @@ _MAKERS = re.compile(
 )
 
 
-def look(label: str | None = None) -> tuple[Machine, dict[str, str]]:
+def look_at_machine(label: str | None = None) -> tuple[Machine, dict[str, str]]:
     """This machine, and the driver's UUID of each unit (its hash in records), which stays in memory.
 
     `label` is the user's choice, by default its devices. Where no id can be kept, as on a full disk, it is
     NOT_KEPT, and nothing is measured.
     """
-    fields = everything()
+    fields = describe_machine()
     try:
         identity = machine_id(user_state_folder())
     except MachineError:
         identity = NOT_KEPT
-    machine = machine_from(fields, identity, label, local_names(), _known_cards())
+    machine = make_machine(fields, identity, label, local_names(), _known_cards())
     return machine, {card["unit"]: card["uuid"] for card in fields["gpus"] if card["unit"]}
 
 
@@ -57,7 +57,7 @@ def _known_cards() -> tuple[Card, ...]:
         return ()
 
 
-def machine_from(
+def make_machine(
     fields: Mapping[str, Any],
     identity: str,
     label: str | None,
@@ -68,26 +68,28 @@ def machine_from(
 
     A card whose driver gives it a name of several models is named by its chip, where `cards` have that.
     """
-    bare = _without_names(fields, "", names)
-    bare["gpus"] = [_named(gpu, cards) for gpu in bare["gpus"]]
+    bare = _withhold_names(fields, "", names)
+    bare["gpus"] = [_name_by_chip(gpu, cards) for gpu in bare["gpus"]]
     return Machine.model_validate({**bare, "id": identity, "label": label or default_label(bare)})
 
 
-def _named(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
+def _name_by_chip(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
     if not is_shared_name(gpu["name"]):
         return gpu
     card = find_card_by_chip(gpu.get("architecture"), gpu.get("compute_units"), gpu.get("pci_id"), cards)
     return {**gpu, "name": f"{card.vendor} {card.name}"} if card else gpu
 
 
-def _without_names(value: Any, field: str, names: Collection[str]) -> Any:
+def _withhold_names(value: Any, field: str, names: Collection[str]) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: _without_names(inner, key, names) for key, inner in value.items() if key not in _NOT_RECORDED
+            key: _withhold_names(inner, key, names)
+            for key, inner in value.items()
+            if key not in _NOT_RECORDED
         }
     if isinstance(value, list | tuple):
-        return [_without_names(inner, field, names) for inner in value]
-    return kept(value, () if field in _CLOSED else names) if isinstance(value, str) else value
+        return [_withhold_names(inner, field, names) for inner in value]
+    return redact_value(value, () if field in _CLOSED else names) if isinstance(value, str) else value
 
 
 def default_label(fields: Mapping[str, Any]) -> str:
@@ -112,10 +114,10 @@ _ID = re.compile(r"[0-9a-f]{12}")
 
 def user_state_folder() -> Path:
     """Return the folder of this user's state: GPUDYNO_STATE, else the platform's. It may not exist yet."""
-    return users_folder("GPUDYNO_STATE", lambda: platformdirs.user_state_path("gpudyno"))
+    return user_folder("GPUDYNO_STATE", lambda: platformdirs.user_state_path("gpudyno"))
 
 
-def own_folder(state: Path) -> Path:
+def machine_folder(state: Path) -> Path:
     """What is of this very machine below the user's state: nodes may share a home, and so its state."""
     installed = Files().text("/etc/machine-id") or ""
     place = hashlib.sha256(f"{installed}\n{platform.node()}".encode()).hexdigest()
@@ -127,7 +129,7 @@ def machine_id(state: Path) -> str:
 
     Raises MachineError where it cannot be kept.
     """
-    path = own_folder(state) / ID_FILE
+    path = machine_folder(state) / ID_FILE
     try:
         if not path.exists():
             # Several first calls at once agree.

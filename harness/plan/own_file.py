@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.data.datasets import CHEST_XRAY, dataset_named, known_name
+from harness.data.datasets import CHEST_XRAY, check_name, find_dataset
 from harness.errors import PlanError
 from harness.files import text_sha256
 from harness.record import Variant
@@ -53,7 +53,7 @@ def own_file_text(root: Path, file: OwnFile) -> str:
     program = read_program(text, file.name)
     given = {**program.model_dump(mode="json"), "folder": program.folder}
     if program.input is not None:
-        given["input"]["sha256"] = dataset_named(program.input.data).sha256
+        given["input"]["sha256"] = find_dataset(program.input.data).sha256
     return json.dumps(given, indent=1)
 
 
@@ -61,7 +61,7 @@ def read_program(text: bytes, where: str) -> Program:
     """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
     program = Program.parse_toml(text, where, "docs/extending.md has an example")
     try:
-        known_name(program.input.data if program.input else CHEST_XRAY)
+        check_name(program.input.data if program.input else CHEST_XRAY)
     except ValueError as error:
         raise PlanError(f"{where}: 'input.data': {error}", remedy="correct the name") from None
     return program

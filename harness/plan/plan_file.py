@@ -16,10 +16,10 @@ from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from harness.data.datasets import known_name
+from harness.data.datasets import check_name
 from harness.device_kinds import DEVICE_KINDS
 from harness.errors import PlanError, UserError
-from harness.files import one_line_end, text_sha256
+from harness.files import text_sha256, unix_line_ends
 from harness.plan import own_file
 from harness.plan.order import Planned, order_trials
 from harness.record import (
@@ -51,7 +51,7 @@ class Measure(Model):
     devices: tuple[DeviceKind, ...] = tuple(DEVICE_KINDS)
     images: tuple[Name, ...] = ()
     """The images that have what it needs; empty where that is all of them."""
-    data: Annotated[str, AfterValidator(known_name)] | None = None
+    data: Annotated[str, AfterValidator(check_name)] | None = None
     """The data set it needs; null means that the protocol itself asks for synthetic data."""
     pretrained: bool = False
     role: Role = "timing"
@@ -133,7 +133,7 @@ _QUESTION = re.compile(rb"^question = .*\n", re.MULTILINE)
 
 def file_sha256(text: bytes) -> str:
     """Return the SHA-256 of a plan's file less its lines `question = …`, by which nothing is measured."""
-    return text_sha256(_QUESTION.sub(b"", one_line_end(text)))
+    return text_sha256(_QUESTION.sub(b"", unix_line_ends(text)))
 
 
 def questions(root: Path) -> dict[str, Question]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.plan.order import Planned
 from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
-from harness.units import duration
+from harness.units import format_duration
 
 TrialSeconds = Callable[[Planned], float]
 """Seconds that a trial will take, its setup included."""
@@ -58,7 +58,7 @@ def fit_budget(
         if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
             break
         gone = {item.trial.id for item in remaining if goes(item)}
-        reason = f"the budget of {duration(budget_seconds)}"
+        reason = f"the budget of {format_duration(budget_seconds)}"
         remaining, dropped = keep_wanted(remaining, partial(_is_none_of, gone), what, reason)
         left_out += dropped
     return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))

@@ -21,7 +21,7 @@ _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 
 
-def cpu(files: Files, affinity: int | None) -> dict[str, Any]:
+def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
     """Return the fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
     blocks = _blocks(files)
     first = blocks[0] if blocks else {}
@@ -99,7 +99,7 @@ def _native_16_bit(flags: set[str]) -> list[str] | None:
     return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]
 
 
-def allowed() -> frozenset[int] | None:
+def allowed_cpus() -> frozenset[int] | None:
     """Return the CPUs that this process may be scheduled on; None where the system does not say."""
     try:
         return frozenset(os.sched_getaffinity(0))
@@ -112,11 +112,11 @@ def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None
     if cpus is None:
         return None
     nodes = [int(name[4:]) for name in files.names(_NODES) if re.fullmatch(r"node\d+", name)]
-    affine = [node for node in nodes if cpus & _range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
+    affine = [node for node in nodes if cpus & _parse_range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
     return sorted(affine) or None
 
 
-def _range(text: str) -> set[int]:
+def _parse_range(text: str) -> set[int]:
     """Return the numbers of a kernel's list such as "0-3,8"."""
     numbers: set[int] = set()
     for part in text.split(","):

@@ -10,7 +10,7 @@ from harness.files import Files
 from harness.gpu import amd, nvml
 from harness.gpu.makers import MAKERS
 from harness.probe import cpu
-from harness.probe.system import contained, system
+from harness.probe.system import describe_system, is_container
 
 _PCI = "/sys/bus/pci/devices"
 _MAKERS = {"0x10de": ("NVIDIA", "nvidia"), "0x1002": ("AMD", "amdgpu")}
@@ -30,31 +30,31 @@ _REASONS = {
 }
 
 
-def everything(files: Files | None = None) -> dict[str, Any]:
+def describe_machine(files: Files | None = None) -> dict[str, Any]:
     """Return the fields of record.Machine without id and label; each card has a raw `uuid` too."""
     files = files or Files()
-    driver, cpus = nvml.library(), cpu.allowed()
+    driver, cpus = nvml.load_library(), cpu.allowed_cpus()
     cards = [card for maker in MAKERS.values() for card in maker.describe(files)]
     return {
-        **system(files),
+        **describe_system(files),
         "cpu": {
-            **cpu.cpu(files, None if cpus is None else len(cpus)),
+            **cpu.describe_cpu(files, None if cpus is None else len(cpus)),
             "numa_affinity": cpu.numa_affinity(files, cpus),
         },
         "gpus": cards,
-        "silent_cards": list(silent(files, {card["bus"] for card in cards}, driver)),
+        "silent_cards": list(silent_cards(files, {card["bus"] for card in cards}, driver)),
     }
 
 
-def silent(files: Files, described: Collection[str], library: Any | None) -> Iterator[str]:
+def silent_cards(files: Files, described: Collection[str], library: Any | None) -> Iterator[str]:
     """Each card of a maker that we know whose PCI address is not among those described, with the reason.
 
     Where a container or a job was given some cards, the others are not its own.
     """
     if not described and files.exists(_OF_WINDOWS):
-        yield f"the card behind {_OF_WINDOWS}: {_reason('nvidia', 'nvidia', library)}"
+        yield f"the card behind {_OF_WINDOWS}: {_silence_reason('nvidia', 'nvidia', library)}"
     described = {*described, *(bus for bus, _ in amd.kernel_folders(files))}
-    given = bool(described) and ("SLURM_JOB_ID" in os.environ or contained(files))
+    given = bool(described) and ("SLURM_JOB_ID" in os.environ or is_container(files))
     for bus in files.names(_PCI):
         folder = f"{_PCI}/{bus}"
         vendor = files.text(f"{folder}/vendor") or ""
@@ -68,16 +68,16 @@ def silent(files: Files, described: Collection[str], library: Any | None) -> Ite
         ):
             maker, module = _MAKERS[vendor]
             chip = f"{vendor}:{files.text(f'{folder}/device') or '?'}".replace("0x", "")
-            reason = _reason(bound, module, library)
+            reason = _silence_reason(bound, module, library)
             if not (given and reason == _UNLISTED):
                 yield f"{maker} card {chip}: {reason}"
 
 
-def _reason(bound: str, module: str, library: Any | None) -> str:
+def _silence_reason(bound: str, module: str, library: Any | None) -> str:
     if bound and bound != module:
         return f"the module '{bound}' holds it, and not '{module}'"
     if module == "nvidia":
-        with nvml.driver(library) as refused:
+        with nvml.driver_session(library) as refused:
             if refused is not None:
                 return _REASONS.get(refused, f"its driver answers {refused}")
     return _UNLISTED if bound else f"no module '{module}' holds it"

@@ -53,7 +53,7 @@ def _folders(files: Files, controller: str) -> Iterator[str]:
 _CONTAINED = re.compile(r"docker|libpod|kubepods|containerd|/lxc|garden|actions_job")
 
 
-def system(files: Files) -> dict[str, Any]:
+def describe_system(files: Files) -> dict[str, Any]:
     """Return the fields of record.Machine that are neither processor nor cards."""
     memory = _kilobytes(files, "MemTotal")
     nodes = [name for name in files.names("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
@@ -64,11 +64,11 @@ def system(files: Files) -> dict[str, Any]:
         "distribution": _distribution(files),
         "libc": _libc(),
         "architecture": platform.machine() or "unknown",
-        "virtual": virtual(files, platform.release()),
-        "container": contained(files),
+        "virtual": hypervisor(files, platform.release()),
+        "container": is_container(files),
         "memory_bytes": memory,
         "memory_limit_bytes": memory_limit(files, memory),
-        "shared_memory_bytes": _size(files, "/dev/shm"),
+        "shared_memory_bytes": _volume_bytes(files, "/dev/shm"),
         "numa_nodes": len(nodes) or None,
         "numa_balancing": None if balancing is None else balancing > 0,
     }
@@ -94,7 +94,7 @@ def _kilobytes(files: Files, key: str) -> int | None:
     return int(words[0]) * 1024 if words and words[0].isdigit() else None
 
 
-def _size(files: Files, folder: str) -> int | None:
+def _volume_bytes(files: Files, folder: str) -> int | None:
     try:
         volume = os.statvfs(files.root / folder.lstrip("/"))
     except OSError:
@@ -115,7 +115,7 @@ def _libc() -> str | None:
         return " ".join(part for part in platform.libc_ver() if part) or None
 
 
-def virtual(files: Files, kernel: str) -> str | None:
+def hypervisor(files: Files, kernel: str) -> str | None:
     """Return "wsl", "gvisor", "unknown hypervisor", "none" on bare metal, None where it is not known."""
     if "microsoft" in kernel.lower():
         return "wsl"
@@ -132,13 +132,13 @@ def sees_processes(files: Files) -> bool:
 
     The kernel's first namespace has a fixed number (`PROC_PID_INIT_INO`); gVisor has a kernel of its own.
     """
-    if not contained(files):
+    if not is_container(files):
         return True
     gvisor = "gVisor" in (files.text("/proc/version") or "")
     return not gvisor and files.link("/proc/self/ns/pid") == "pid:[4026531836]"
 
 
-def contained(files: Files) -> bool:
+def is_container(files: Files) -> bool:
     """Return whether this is a container."""
     if any(files.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")):
         return True

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.files import whole
+from harness.files import write_then_rename
 from harness.record import SCHEMA, Model, Record, Session
 from harness.record.earlier import without_retired
 
@@ -97,7 +97,7 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
     """Temporary name, fsync, then the final name; an interrupted write leaves nothing under that name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _disk_errors(path):
-        with whole(path, Path.replace if replace else _put_new) as temporary:
+        with write_then_rename(path, Path.replace if replace else _put_new) as temporary:
             temporary.write_text(text, encoding="utf-8")
         _sync_folder(path.parent)
 

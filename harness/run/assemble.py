@@ -12,7 +12,7 @@ from harness.engine.container import run_name
 from harness.engine.interface import Exit
 from harness.engine.local import LOG
 from harness.errors import RecordError
-from harness.files import Files, free_bytes, printed
+from harness.files import Files, command_output, free_bytes
 from harness.image.images import load_images
 from harness.image.lock import lock_differences
 from harness.image.second_lock import known_locks, locked_packages
@@ -35,8 +35,8 @@ from harness.record import (
 )
 from harness.record.strict_model import Moment
 from harness.record.trial_spec import Name
-from harness.redact import WITHHELD, kept
-from harness.summary.contradictions import not_as_asked
+from harness.redact import WITHHELD, redact_value
+from harness.summary.contradictions import unasked_terms
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder
 
@@ -87,7 +87,7 @@ class Started(TrialJob):
         return run_name(self.session, self.trial.id, self.attempt)
 
 
-def assemble(
+def assemble_record(
     started: Started,
     exit: Exit,
     output: Path,
@@ -100,7 +100,7 @@ def assemble(
     measurement: Measurement | None = None
     problem = ""
     try:
-        measurement = _measured(started.trial, output)
+        measurement = _read_measurement(started.trial, output)
     except RecordError as error:
         problem = error.problem
     if measurement is None:
@@ -118,7 +118,7 @@ def assemble(
     return record.model_copy(update={"warnings": late})
 
 
-def _read(path: Path) -> str | None:
+def _read_output(path: Path) -> str | None:
     """A file's text; null where there is none. Raises RecordError for one that is too large."""
     if not path.is_file():
         return None
@@ -129,13 +129,13 @@ def _read(path: Path) -> str | None:
     return content.decode(errors="replace")
 
 
-def _measured(trial: TrialSpec, output: Path) -> Measurement | None:
+def _read_measurement(trial: TrialSpec, output: Path) -> Measurement | None:
     """The measurement; null where there is none. Raises RecordError for one that is not of this trial."""
-    text = _read(output / MEASUREMENT)
+    text = _read_output(output / MEASUREMENT)
     if text is None:
         return None
     measurement = Measurement.parse(text, MEASUREMENT)
-    if wrong := next(not_as_asked(trial.asked, measurement), ""):
+    if wrong := next(unasked_terms(trial.asked, measurement), ""):
         raise RecordError(f"{MEASUREMENT}: {wrong}")
     size = len(measurement.model_dump_json())
     if size > MEASURED_BYTES:
@@ -145,27 +145,29 @@ def _measured(trial: TrialSpec, output: Path) -> Measurement | None:
 
 
 def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
-    stage, reason, message = _why(started, exit, output, problem, timed_out)
+    stage, reason, message = _failure_cause(started, exit, output, problem, timed_out)
     return Failure.model_validate(
         {
             "kind": "machinery" if reason in _MACHINERY else "trial",
             "stage": stage,
             "reason": reason,
-            "message": message[:2000] if kept(message) != WITHHELD else IN_THE_LOG,
+            "message": message[:2000] if redact_value(message) != WITHHELD else IN_THE_LOG,
             "exit_code": exit.code,
         }
     )
 
 
-def _reported(output: Path) -> Reported | None:
+def _read_failure(output: Path) -> Reported | None:
     try:
-        text = _read(output / FAILURE)
+        text = _read_output(output / FAILURE)
         return None if text is None else Reported.parse(text, FAILURE)
     except RecordError:
         return None
 
 
-def _why(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> tuple[str, str, str]:
+def _failure_cause(
+    started: Started, exit: Exit, output: Path, problem: str, timed_out: bool
+) -> tuple[str, str, str]:
     """Stage, reason and message of a failure, the most telling source first."""
     code = exit.code
     if problem:
@@ -175,7 +177,7 @@ def _why(started: Started, exit: Exit, output: Path, problem: str, timed_out: bo
         return "train", "timeout", f"the trial ran past its limit of {limit} and was stopped"
     if exit.cause is not None:
         return "collect" if exit.cause == "engine-gone" else "train", exit.cause, exit.said
-    reported = _reported(output)
+    reported = _read_failure(output)
     if reported is not None:
         return reported.stage, reported.reason, reported.message
     if code is None or code in _KILLED:
@@ -210,12 +212,12 @@ def _record(
     )
 
 
-def judged(record: Record) -> Record:
+def judge_record(record: Record) -> Record:
     """Return the record with its summary; everything that the verdict rests on is in the record by now."""
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
+def change_findings(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
     """What differs from the stack's first measured trial of the workload: each named with both values."""
     asked = record.trial.asked
     alike = (
@@ -225,7 +227,7 @@ def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, .
         and (each.trial.asked.workload, each.trial.asked.stack) == (asked.workload, asked.stack)
     )
     first = min(alike, key=lambda each: each.started_at, default=record)
-    before, after = _facts(first), _facts(record)
+    before, after = _stack_facts(first), _stack_facts(record)
     return tuple(
         finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
         for name in before
@@ -233,7 +235,7 @@ def changed_since(earlier: Iterable[Record], record: Record) -> tuple[Finding, .
     )
 
 
-def _facts(record: Record) -> dict[str, str | None]:
+def _stack_facts(record: Record) -> dict[str, str | None]:
     measurement = record.measurement
     if measurement is None:
         return {}
@@ -251,7 +253,7 @@ SayLine = Callable[[str], None]
 SAID_LINES = 6
 
 
-def conclude(
+def conclude_attempt(
     root: Path,
     opened: Session,
     started: Started,
@@ -269,13 +271,13 @@ def conclude(
     """
     environment = started.environment
     lock = environment.lock_sha256
-    locked = _locked(root, environment.image, lock) if lock else None
+    locked = _locked_packages(root, environment.image, lock) if lock else None
     out = work / "out"
-    made = assemble(started, exit, out, wall_seconds=wall_seconds, locked=locked, timed_out=timed_out)
-    recorder.stop(work)
-    watched = recorder.added(made, work)
-    found = changed_since(earlier, watched)
-    record = judged(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
+    made = assemble_record(started, exit, out, wall_seconds=wall_seconds, locked=locked, timed_out=timed_out)
+    recorder.stop_sampling(work)
+    watched = recorder.add_telemetry(made, work)
+    found = change_findings(earlier, watched)
+    record = judge_record(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
     store.write_record(root, opened, record)
     # The log's end is shown to the user; no record has it, since it may name folders and people.
     last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]
@@ -285,18 +287,18 @@ def conclude(
 
 
 @cache
-def _locked(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
+def _locked_packages(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
     """What the lock of that hash pins, or that of the image where the clone has it no more."""
     return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))
 
 
-def harness(root: Path) -> Harness:
+def this_harness(root: Path) -> Harness:
     """Return this gpudyno as records name it.
 
     git is asked where its top folder is this tree, and not where the tree lies in someone else's. A tree of
     an archive has its commit in a file, and nothing says whether it was changed since.
     """
-    git = partial(printed, "git", "-C", str(root))
+    git = partial(command_output, "git", "-C", str(root))
     top = git("rev-parse", "--show-toplevel")
     if top is None or Path(top.strip()).resolve() != root.resolve():
         archived = Files(root).text(ARCHIVED_COMMIT) or ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.record import Record, Session, TrialSpec
-from harness.run.session import HALVING, last_attempts, out_of_memory, sweep_key
+from harness.run.session import HALVING, last_attempts, ran_out_of_memory, sweep_key
 from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
 FEWEST_BATCH_SIZES = 3
@@ -21,32 +21,32 @@ COARSE = 8
 FINE_BELOW = 16
 
 
-def grown(session: Session, records: Iterable[Record]) -> Session:
+def grow_sweeps(session: Session, records: Iterable[Record]) -> Session:
     """The session with the batch sizes that its sweeps need next, or itself; a pure function of both."""
     last_of = last_attempts(records)
     ids = {trial.id for trial in session.trials}
     halving = session.plan in HALVING
-    groups = _groups(session.trials) if halving else _sweeps(session.trials)
+    groups = _group_by_sweep(session.trials) if halving else _sweeps(session.trials)
     new = [
         trial
         for group in groups.values()
-        for trial in (_halved if halving else _next)(group, last_of)
+        for trial in (_halve_batch if halving else _next_tries)(group, last_of)
         if trial.id not in ids
     ]
     return session.model_copy(update={"trials": (*session.trials, *new)}) if new else session
 
 
-def replaced(session: Session, records: Sequence[Record]) -> frozenset[str]:
+def replaced_trials(session: Session, records: Sequence[Record]) -> frozenset[str]:
     """Return the ids of trials whose batch did not fit and was replaced by a smaller one that did."""
     fitting = {sweep_key(record.trial) for record in records if record.measurement}
     return frozenset(
         record.trial.id
         for record in records
-        if session.plan in HALVING and out_of_memory(record) and sweep_key(record.trial) in fitting
+        if session.plan in HALVING and ran_out_of_memory(record) and sweep_key(record.trial) in fitting
     )
 
 
-def stands_between(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
+def is_between_batches(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
     """Whether a search may have put a trial between the batch sizes of a planned sweep."""
     sizes = [_batch_size(member) for member in _sweeps(planned).get(sweep_key(trial), [])]
     return bool(sizes) and min(sizes) < _batch_size(trial) < max(sizes)
@@ -56,7 +56,7 @@ def _batch_size(trial: TrialSpec) -> int:
     return trial.asked.variant.batch_size
 
 
-def _groups(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
+def _group_by_sweep(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     groups: dict[str, list[TrialSpec]] = {}
     for trial in trials:
         groups.setdefault(sweep_key(trial), []).append(trial)
@@ -66,41 +66,41 @@ def _groups(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
 def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     return {
         key: group
-        for key, group in _groups(trials).items()
+        for key, group in _group_by_sweep(trials).items()
         if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
     }
 
 
-def _halved(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
+def _halve_batch(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
     """Every repeat in half the smallest batch, where that did not fit."""
     smallest = min(map(_batch_size, group))
     tried = [trial for trial in group if _batch_size(trial) == smallest]
-    if smallest == 1 or not any(out_of_memory(last_of.get(trial.id)) for trial in tried):
+    if smallest == 1 or not any(ran_out_of_memory(last_of.get(trial.id)) for trial in tried):
         return []
-    return [_with_batch(trial, smallest // 2) for trial in tried]
+    return [_resize_trial(trial, smallest // 2) for trial in tried]
 
 
-def _next(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
+def _next_tries(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
     """The next try of the first repeat; once nothing is left to try, the largest that fits in the others.
 
     None while every size fits, or none does, or one below the first too large was tried in no repeat.
     """
     outcomes: dict[bool | None, set[int]] = {True: set(), False: set(), None: set()}
     for trial in sweep:
-        outcomes[_fits(last_of.get(trial.id))].add(_batch_size(trial))
+        outcomes[_fits_memory(last_of.get(trial.id))].add(_batch_size(trial))
     too_large = min(outcomes[False], default=0)
     below = {size for size in set.union(*outcomes.values()) if size < too_large}
     if not below or not below <= outcomes[True]:
         return []
-    size = _between(max(below), too_large)
+    size = _middle_batch(max(below), too_large)
     trial_of = {trial.repeat: trial for trial in sweep}
     repeats = sorted(trial_of)
     if size is not None:
-        return [_with_batch(trial_of[repeats[0]], size)]
-    return [_with_batch(trial_of[repeat], max(below)) for repeat in repeats[1:]]
+        return [_resize_trial(trial_of[repeats[0]], size)]
+    return [_resize_trial(trial_of[repeat], max(below)) for repeat in repeats[1:]]
 
 
-def _between(fits: int, too_large: int) -> int | None:
+def _middle_batch(fits: int, too_large: int) -> int | None:
     """The batch size to try next; null where nothing is left between."""
     fine = range(fits + 1, min(too_large, FINE_BELOW))
     coarse = range(max(fits + 1, FINE_BELOW), too_large)
@@ -108,16 +108,16 @@ def _between(fits: int, too_large: int) -> int | None:
     return left[len(left) // 2] if left else None
 
 
-def _fits(record: Record | None) -> bool | None:
+def _fits_memory(record: Record | None) -> bool | None:
     """Whether a trial left its device some memory; null where it did not get so far."""
     if record is None:
         return None
     if record.measurement is not None:
         return (reserved_share(record.measurement) or 0.0) <= MOST_MEMORY_SHARE
-    return False if out_of_memory(record) else None
+    return False if ran_out_of_memory(record) else None
 
 
-def _with_batch(trial: TrialSpec, size: int) -> TrialSpec:
+def _resize_trial(trial: TrialSpec, size: int) -> TrialSpec:
     variant = trial.asked.variant.model_copy(update={"batch_size": size})
     request = trial.asked.model_copy(update={"variant": variant})
     return TrialSpec.from_request(

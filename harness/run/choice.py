@@ -23,7 +23,7 @@ from harness.record.published.claim_set import suggest_name
 from harness.run.session import PAUSE
 from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
-from harness.units import duration, seconds_of
+from harness.units import format_duration, parse_seconds
 
 Keep = Callable[[Sequence[Planned]], frozenset[str]]
 """Returns which of a plan's trials on this device are wanted, by their ids."""
@@ -46,7 +46,7 @@ class Chosen:
     @property
     def time(self) -> str:
         """How long the trials take, in words."""
-        return f"{'at most' if self.at_most else 'about'} {duration(self.seconds)}"
+        return f"{'at most' if self.at_most else 'about'} {format_duration(self.seconds)}"
 
     @property
     def at_most(self) -> bool:
@@ -54,7 +54,7 @@ class Chosen:
         return any(estimate.is_time_out(item, self.speeds) for item in self.planned)
 
 
-def choose(
+def choose_trials(
     setup: RunSetup,
     resolved: Mapping[str, Resolved] | None = None,
     *,
@@ -65,7 +65,7 @@ def choose(
     With `keep` only the trials that it names are chosen. Raises UserError where the device can do none.
     """
     seed = secrets.randbelow(2**31)
-    everything = plan_file.plan_trials(setup.plan, *_contexts(setup, resolved, seed))
+    everything = plan_file.plan_trials(setup.plan, *_plan_contexts(setup, resolved, seed))
     card = setup.selection.gpus[0] if setup.selection.gpus else None
     able, left_out = split_supported(
         everything,
@@ -75,19 +75,19 @@ def choose(
         cpu=setup.machine.cpu,
         by_name=setup.settings.precision,
     )
-    for wanted, what, asked in _asked(setup.settings):
+    for wanted, what, asked in _asked_filters(setup.settings):
         able, others = selection.keep_wanted(able, wanted, what, f"{asked} was asked for")
         left_out += others
     if not able:
-        raise _nothing_able(setup, card, left_out)
-    _have_files(setup, able)
+        raise _nothing_able_error(setup, card, left_out)
+    _require_files(setup, able)
     if keep is not None:
-        able, others = _kept(able, keep, resolved or {})
+        able, others = _keep_claimed(able, keep, resolved or {})
         left_out += others
-    speeds = speeds_of(setup)
+    speeds = known_speeds(setup)
     seconds_each = partial(estimate.estimate_seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
-    budget_seconds = seconds_of(setup.settings.budget) if setup.settings.budget else None
+    budget_seconds = parse_seconds(setup.settings.budget) if setup.settings.budget else None
     fitted = selection.fit_budget(
         able,
         seconds_each,
@@ -100,7 +100,7 @@ def choose(
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
 
 
-def _contexts(
+def _plan_contexts(
     setup: RunSetup, resolved: Mapping[str, Resolved] | None, seed: int
 ) -> tuple[PlanContext, int, PlanContext | None]:
     """What trials are named by, in both stacks where there are two, about the order's seed."""
@@ -113,8 +113,8 @@ def _contexts(
         for name, source in sources.items()
         if name.startswith(prefix)
     }
-    own = PlanContext(kind, setup.image.name, _lock(setup, setup.image), sources, weights)
-    against = against_of(setup)
+    own = PlanContext(kind, setup.image.name, _lock_sha256(setup, setup.image), sources, weights)
+    against = session_against(setup)
     if against is None:
         return own, seed, None
     lock, variables = against.lock_sha256, against.variables
@@ -122,17 +122,17 @@ def _contexts(
     return own, seed, other
 
 
-def _lock(setup: RunSetup, image: Image) -> str | None:
+def _lock_sha256(setup: RunSetup, image: Image) -> str | None:
     return setup.engine.expected_environment(image).environment.lock_sha256
 
 
-def against_of(setup: RunSetup) -> Against | None:
+def session_against(setup: RunSetup) -> Against | None:
     """Return the second stack as a session holds it; null where the line has one stack."""
     second = setup.against
-    return None if second is None else second.record(_lock(setup, second.image))
+    return None if second is None else second.record(_lock_sha256(setup, second.image))
 
 
-def session_of(
+def draft_session(
     setup: RunSetup,
     chosen: Chosen,
     *,
@@ -153,14 +153,14 @@ def session_of(
         trials=tuple(item.trial for item in chosen.planned),
         left_out=chosen.left_out,
         notes=setup.notes,
-        against=against_of(setup),
+        against=session_against(setup),
         blocks=tuple(item.block for item in chosen.planned),
         number=number,
         question=setup.settings.question or setup.plan.question,
     )
 
 
-def _asked(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:
+def _asked_filters(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:
     """Yield a test of trials for each option that was given, what the other trials are, and its words."""
     precisions, role = settings.precision, settings.role
     if precisions:
@@ -170,7 +170,7 @@ def _asked(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str,
         yield lambda item: item.role == role, "other roles", f"role {role}"
 
 
-def _nothing_able(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]) -> UserError:
+def _nothing_able_error(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]) -> UserError:
     asked = [f"of role {setup.settings.role}"] if setup.settings.role else []
     asked += [f"in {' or '.join(setup.settings.precision)}"] if setup.settings.precision else []
     reasons = "; ".join(dict.fromkeys(left.reason for left in left_out))
@@ -181,7 +181,7 @@ def _nothing_able(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]
     )
 
 
-def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
+def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
     """Raises UserError for a workload that is no file here, or a name that it has not: its trials would fail.
 
     A program of the image's own may need none.
@@ -203,14 +203,14 @@ def _have_files(setup: RunSetup, able: Sequence[Planned]) -> None:
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 
 
-def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
+def narrow_plan(setup: RunSetup, keep: Keep) -> RunSetup:
     """The same with those parts of the plan alone that have a wanted trial, so that no other data is fetched.
 
     Raises UserError where no trial is wanted.
     """
     wanted = {
         (asked.workload, asked.protocol, asked.variant.canonical())
-        for asked in (item.trial.asked for item in choose(setup, keep=keep).planned)
+        for asked in (item.trial.asked for item in choose_trials(setup, keep=keep).planned)
     }
     parts = tuple(
         part
@@ -223,7 +223,7 @@ def narrowed(setup: RunSetup, keep: Keep) -> RunSetup:
     return replace(setup, plan=setup.plan.model_copy(update={"measure": parts}))
 
 
-def _kept(
+def _keep_claimed(
     able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
     """The trials that are wanted, and a line for the others; raises UserError where there are none."""
@@ -255,7 +255,7 @@ def trial_seconds(speeds: estimate.Speeds, trial: TrialSpec, records: Iterable[R
     return estimate.estimate_seconds(planned, estimate.learn_speeds(speeds, records))
 
 
-def speeds_of(setup: RunSetup) -> estimate.Speeds:
+def known_speeds(setup: RunSetup) -> estimate.Speeds:
     """What is known of durations here: all records, and published runs scaled to this card."""
     records = (stored.record for stored in store.read_results(setup.root).records)
     cards = load_cards(setup.root) if setup.selection.gpus else ()

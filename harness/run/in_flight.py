@@ -27,7 +27,7 @@ class InFlight(Model):
     """Null until its engine has started it."""
 
 
-def attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
+def read_attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
     """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
     folder = store.clone_state_folder(root) / "work"
     for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
@@ -43,7 +43,7 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
     They stay written down as started: their own session makes a record of each when it goes on. A trial of
     another engine than this run's is not looked for.
     """
-    for begun, work in attempts(root, "*"):
+    for begun, work in read_attempts(root, "*"):
         started = begun.started
         if started.session == session_id:
             continue
@@ -56,10 +56,10 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
             continue
         say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
         engine.stop(handle, work)
-        recorder.stop(work)
+        recorder.stop_sampling(work)
 
 
-def seconds_until_now(begun: InFlight, work: Path, *, running: bool) -> float:
+def elapsed_seconds(begun: InFlight, work: Path, *, running: bool) -> float:
     """How long an attempt has taken, or had when it ended: no more than its limit.
 
     It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.

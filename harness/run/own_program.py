@@ -18,9 +18,9 @@ from harness.plan.order import Planned
 from harness.plan.plan_file import Measure, Plan
 from harness.record import TrialRequest, TrialSpec
 from harness.record.trial_spec import OwnProgram, StackKey
-from harness.redact import WITHHELD, kept
+from harness.redact import WITHHELD, redact_value
 from harness.run.own_folder import OwnFolder, git_root, read_folder
-from harness.settings import own_path
+from harness.settings import expand_path
 
 PLAN, WORKLOAD, PROTOCOL = "try", "own_program", "own/1"
 MOST_REPEATS = 40
@@ -205,13 +205,13 @@ def _words(command: str) -> tuple[str, ...]:
 def _folder_of(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]:
     """Return the folder that is taken and where in it the program starts."""
     if given:
-        start = (here / own_path(given)).resolve()
+        start = (here / expand_path(given)).resolve()
         if not start.is_dir():
             raise UserError(f"--folder '{given}' is no folder", remedy="name the one that holds the program")
         return start, ""
-    files = (here / own_path(word) for word in words[1:] if not word.startswith("-"))
+    files = (here / expand_path(word) for word in words[1:] if not word.startswith("-"))
     script = next((path for path in files if path.is_file()), None)
-    first = here / own_path(words[0])
+    first = here / expand_path(words[0])
     script = script or (first if first.is_file() and "/" in words[0] else None)
     if script is None:
         raise UserError(
@@ -225,7 +225,7 @@ def _folder_of(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]
 def _kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[KeptFolder]:
     home = Path.home()
     for place, each in enumerate(given, 1):
-        path = Path(os.path.normpath(here / own_path(each)))
+        path = Path(os.path.normpath(here / expand_path(each)))
         if not path.exists():
             raise UserError(f"--keep '{each}' is not there", remedy="name a folder or file that is")
         roots = (("folder", folder), ("home", home))
@@ -238,7 +238,7 @@ def _kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[Ke
 
 def _interpreter_of(words: Sequence[str], here: Path) -> str | None:
     """Return the interpreter that a path to one names, or that lies beside the program of an environment."""
-    path = here / own_path(words[0])
+    path = here / expand_path(words[0])
     beside = path.parent / "python"
     if "/" not in words[0] or not (path.name.startswith("python") or beside.is_file()):
         return None
@@ -251,9 +251,9 @@ def _started(words: Sequence[str], interpreter: str | None, here: Path, start: P
     if interpreter is not None and Path(first).name.startswith("python"):
         first = "python"
     elif "/" in first:
-        whole = Path(os.path.normpath(here / own_path(first)))
+        whole = Path(os.path.normpath(here / expand_path(first)))
         first = f"./{whole.relative_to(start)}" if whole.is_relative_to(start) else str(whole)
-    return (first, *(str(own_path(word)) if word.startswith("~") else word for word in words[1:]))
+    return (first, *(str(expand_path(word)) if word.startswith("~") else word for word in words[1:]))
 
 
 def _withheld(words: Sequence[str]) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ def _withheld(words: Sequence[str]) -> tuple[str, ...]:
             public.append(WITHHELD)
         elif equals and SECRET.search(option):
             public.append(f"{option}={WITHHELD}")
-        elif (value if equals else word).startswith(("/", "~")) or kept(word, names) == WITHHELD:
+        elif (value if equals else word).startswith(("/", "~")) or redact_value(word, names) == WITHHELD:
             public.append(f"{option}={WITHHELD}" if equals and option.startswith("-") else WITHHELD)
         else:
             public.append(word[:1000])

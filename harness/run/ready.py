@@ -16,7 +16,7 @@ from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 from harness.record.store import clone_state_folder
 from harness.record.trial_spec import StackKey
-from harness.run.assemble import harness
+from harness.run.assemble import this_harness
 from harness.run.own_program import OwnRun
 from harness.run.setup import RunSetup
 
@@ -135,7 +135,7 @@ def ready_run(
             second = second_interpreter(setup, setup.against.python)
         environment = setup.against.environment(second)
         stacks.append(BuiltStack(setup.against.image, environment, setup.against.variables))
-    return ReadyRun(setup, tuple(stacks), resolved, harness(setup.root), own)
+    return ReadyRun(setup, tuple(stacks), resolved, this_harness(setup.root), own)
 
 
 def second_interpreter(setup: RunSetup, python: str) -> Built:
@@ -145,7 +145,7 @@ def second_interpreter(setup: RunSetup, python: str) -> Built:
     return replace(setup.engine, python=python).built_environment(setup.image)
 
 
-def warm_up(trial: TrialSpec) -> TrialSpec:
+def warm_up_trial(trial: TrialSpec) -> TrialSpec:
     """The short trial that fills the compilers' caches before the first one of a variant.
 
     Otherwise each fresh process would tune again, and the first repeat would differ from the rest.

@@ -15,19 +15,19 @@ from typing import Protocol
 from harness.engine.container import RunSpec
 from harness.engine.interface import GONE, Exit, Running
 from harness.errors import NoEngine
-from harness.machine import load
+from harness.machine import read_load
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import batch_search, in_flight, session
-from harness.run.assemble import Started, conclude
+from harness.run.assemble import Started, conclude_attempt
 from harness.run.in_flight import InFlight
-from harness.run.ready import ReadyRun, warm_up
-from harness.run.setup import request_of
+from harness.run.ready import ReadyRun, warm_up_trial
+from harness.run.setup import device_request
 from harness.telemetry import recorder
-from harness.units import counted
+from harness.units import count_noun
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 30.0
@@ -71,7 +71,7 @@ class Outcome:
     complete: bool
 
 
-def run(
+def run_session(
     ready: ReadyRun,
     opened: Session,
     watcher: Watcher,
@@ -87,17 +87,17 @@ def run(
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
     in_flight.stop_orphans(ready.root, opened.id, ready.setup.engine, watcher.say)
-    ran: list[Record] = _take_up(ready, opened, watcher)
+    ran: list[Record] = _resume_attempts(ready, opened, watcher)
     tried: dict[str, int] = {}
     while True:
         records = [stored.record for stored in store.session_records(ready.root, opened)]
-        grown = batch_search.grown(opened, records)
+        grown = batch_search.grow_sweeps(opened, records)
         if grown is not opened:
             store.write_session(ready.root, grown)
         opened = grown
         lacking = [
             item
-            for item in session.missing(opened, records, retry=retry)
+            for item in session.missing_trials(opened, records, retry=retry)
             if tried.get(item.trial.id, 0) < (session.ATTEMPTS if not retry else 1)
         ]
         if not lacking:
@@ -105,10 +105,10 @@ def run(
         if enough := answer(records):
             opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
             break
-        item = next((item for item in lacking if _in_time(budget, item.trial, records)), None)
-        if item is None or not _rested(budget, opened, item.trial, records, watcher):
+        item = next((item for item in lacking if _fits_budget(budget, item.trial, records)), None)
+        if item is None or not _wait_for_block(budget, opened, item.trial, records, watcher):
             reason = "they would have ended after the budget"
-            watcher.say(f"left out: {counted(len(lacking), 'trial')}: {reason}")
+            watcher.say(f"left out: {count_noun(len(lacking), 'trial')}: {reason}")
             left = LeftOut(what="trials not started", trials=len(lacking), reason=reason)
             opened = opened.model_copy(update={"left_out": (*opened.left_out, left)})
             break
@@ -116,24 +116,24 @@ def run(
         done = len(opened.trials) - len(lacking)
         watcher.trial_begins(item.trial, done + 1, len(opened.trials))
         _warm_up(ready, opened, item.trial, watcher)
-        ran.append(_attempt(ready, opened, item, records, watcher))
-    return _outcome(ready, opened, ran)
+        ran.append(_run_attempt(ready, opened, item, records, watcher))
+    return _run_outcome(ready, opened, ran)
 
 
-def _in_time(
+def _fits_budget(
     budget: TimeBudget, trial: TrialSpec, records: Sequence[Record], wait_seconds: float = 0.0
 ) -> bool:
     return time.monotonic() + wait_seconds + budget.estimate(trial, records) <= budget.deadline
 
 
-def _rested(
+def _wait_for_block(
     budget: TimeBudget, opened: Session, trial: TrialSpec, records: list[Record], watcher: Watcher
 ) -> bool:
     """Waits until the trial's block may begin; whether it still ends in time then."""
-    wait = session.rest(opened, trial, records, datetime.now(UTC))
+    wait = session.rest_time(opened, trial, records, datetime.now(UTC))
     if not wait:
         return True
-    if not _in_time(budget, trial, records, wait.total_seconds()):
+    if not _fits_budget(budget, trial, records, wait.total_seconds()):
         return False
     begins = (datetime.now(UTC) + wait).astimezone()
     watcher.say(
@@ -144,15 +144,15 @@ def _rested(
     return True
 
 
-def _outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
+def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
     records = [stored.record for stored in store.session_records(ready.root, opened)]
-    opened = session.with_spared(opened, records)
+    opened = session.list_untried(opened, records)
     store.write_session(ready.root, opened)
-    left = len(session.missing(opened, records))
+    left = len(session.missing_trials(opened, records))
     if not left:
-        session.close(ready.root, opened)
+        session.close_session(ready.root, opened)
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
-    replaced = batch_search.replaced(opened, records)
+    replaced = batch_search.replaced_trials(opened, records)
     failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
     return Outcome(opened, len(ran), failed, left, complete=not left)
 
@@ -171,9 +171,9 @@ def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watche
     if marker.exists():
         return
     watcher.say("    filling the caches with a short trial that is not recorded")
-    warm = warm_up(trial)
+    warm = warm_up_trial(trial)
     work = store.work_folder(ready.root, opened.id, warm.id, 0)
-    handle = ready.setup.engine.start(_laid_out(ready, opened.id, warm, 0))
+    handle = ready.setup.engine.start(_lay_out_attempt(ready, opened.id, warm, 0))
     try:
         begun = time.monotonic()
         while isinstance(ready.setup.engine.poll(handle, work), Running):
@@ -188,7 +188,7 @@ def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watche
     marker.touch()
 
 
-def _laid_out(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
+def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
     """Makes the folders of one attempt, and returns what starts it."""
     work = store.work_folder(ready.root, session_id, trial.id, attempt)
     shutil.rmtree(work, ignore_errors=True)
@@ -206,18 +206,18 @@ def _laid_out(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) 
         trial,
         session_id,
         attempt,
-        request_of(ready.setup.selection).first(trial.asked.variant.gpus),
+        device_request(ready.setup.selection).first(trial.asked.variant.gpus),
         work=work.resolve(),
         cache=cache.resolve(),
         workloads=(ready.root / "workloads").resolve(),
     )
 
 
-def _attempt(
+def _run_attempt(
     ready: ReadyRun, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
 ) -> Record:
     work = store.work_folder(ready.root, opened.id, item.trial.id, item.attempt)
-    spec = _laid_out(ready, opened.id, item.trial, item.attempt)
+    spec = _lay_out_attempt(ready, opened.id, item.trial, item.attempt)
     now, began = datetime.now(UTC), time.monotonic()
     started = Started(
         trial=item.trial,
@@ -225,35 +225,35 @@ def _attempt(
         session=opened.id,
         plan=opened.plan,
         order=item.order,
-        block=session.block(opened, item.trial, records, now),
+        block=session.block_number(opened, item.trial, records, now),
         started_at=now,
         environment=ready.stack(item.trial).built.environment,
         machine=ready.setup.machine,
         cards_given=spec.device.indices,
-        load=load(),
+        load=read_load(),
         harness=ready.harness,
     )
-    with _stopped_by_ctrl_c(ready, started, work):
+    with _stop_on_interrupt(ready, started, work):
         begun = InFlight(started=started, monotonic_seconds=began)
         store.write_whole(work / in_flight.FILE, begun.model_dump_json(), replace=True)
         handle = ready.setup.engine.start(spec)
         begun = begun.model_copy(update={"handle": handle})
         store.write_whole(work / in_flight.FILE, begun.model_dump_json(), replace=True)
-        recorder.start(work, spec.device, ready.setup.engine.pid(handle))
-        return _see_through(ready, opened, begun, work, watcher, began)
+        recorder.start_sampling(work, spec.device, ready.setup.engine.pid(handle))
+        return _finish_attempt(ready, opened, begun, work, watcher, began)
 
 
-def _see_through(
+def _finish_attempt(
     ready: ReadyRun, opened: Session, begun: InFlight, work: Path, watcher: Watcher, began: float
 ) -> Record:
     """Waits for a started trial and writes its record. `began` is of time.monotonic, which nobody sets."""
     gone = None
     try:
-        exit, timed_out = _wait(ready, begun, work, watcher)
+        exit, timed_out = _wait_for_exit(ready, begun, work, watcher)
     except NoEngine as error:
         watcher.say(str(error))
         gone, exit, timed_out = error, GONE, False
-    record = conclude(
+    record = conclude_attempt(
         ready.root,
         opened,
         begun.started,
@@ -274,7 +274,7 @@ def _see_through(
 
 
 @contextmanager
-def _stopped_by_ctrl_c(ready: ReadyRun, started: Started, work: Path) -> Iterator[None]:
+def _stop_on_interrupt(ready: ReadyRun, started: Started, work: Path) -> Iterator[None]:
     """Whenever the interrupt comes, the trial is looked up by name and stopped; no record keeps it."""
     try:
         yield
@@ -283,12 +283,12 @@ def _stopped_by_ctrl_c(ready: ReadyRun, started: Started, work: Path) -> Iterato
         if handle is not None:
             ready.setup.engine.stop(handle, work)
             ready.setup.engine.forget(handle, work)
-        recorder.stop(work)
+        recorder.stop_sampling(work)
         shutil.rmtree(work, ignore_errors=True)
         raise
 
 
-def _wait(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
+def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
     handle = begun.handle
     if handle is None:
         return Exit(), False
@@ -306,10 +306,10 @@ def _wait(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> tup
         time.sleep(POLL_SECONDS)
 
 
-def _take_up(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:
+def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:
     """What an earlier process left running or ended: waited for, collected, or written down as failed."""
     taken: list[Record] = []
-    for begun, work in in_flight.attempts(ready.root, opened.id):
+    for begun, work in in_flight.read_attempts(ready.root, opened.id):
         started = begun.started
         name = store.record_name(started.trial.id, started.attempt)
         if (store.session_folder(ready.root, opened) / name).exists():
@@ -319,7 +319,7 @@ def _take_up(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]
         handle = begun.handle or ready.setup.engine.find(started.name, work)
         begun = begun.model_copy(update={"handle": handle})
         running = handle is not None and isinstance(ready.setup.engine.poll(handle, work), Running)
-        began = time.monotonic() - in_flight.seconds_until_now(begun, work, running=running)
-        with _stopped_by_ctrl_c(ready, started, work):
-            taken.append(_see_through(ready, opened, begun, work, watcher, began))
+        began = time.monotonic() - in_flight.elapsed_seconds(begun, work, running=running)
+        with _stop_on_interrupt(ready, started, work):
+            taken.append(_finish_attempt(ready, opened, begun, work, watcher, began))
     return taken

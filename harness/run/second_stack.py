@@ -11,14 +11,14 @@ from harness.engine.choose import wheel_folder
 from harness.engine.container import OWN_VARIABLES
 from harness.engine.interface import Built
 from harness.errors import PlanError
-from harness.files import printed
+from harness.files import command_output
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256, version_changes
 from harness.image.second_lock import given_image, moved_image
 from harness.machine import VISIBILITY, local_names
 from harness.record import Against
-from harness.redact import WITHHELD, kept
-from harness.settings import Settings, own_path
+from harness.redact import WITHHELD, redact_value
+from harness.settings import Settings, expand_path
 
 ENV, IMAGE, PYTHON, MOST_LETTERS = "env:", "image:", "python:", 200
 INTERPRETER = "PYTHON"
@@ -72,12 +72,12 @@ def second_stack(
         )
     if not asked:
         return None
-    variables = dict(_variable(word) for word in asked if word.startswith(ENV))
+    variables = dict(_parse_variable(word) for word in asked if word.startswith(ENV))
     pins = [word for word in asked if re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", word)]
     names = [word.removeprefix(IMAGE) for word in asked if word.startswith(IMAGE)]
     pythons = [word.removeprefix(PYTHON) for word in asked if word.startswith(PYTHON)]
     others = (word for word in asked if not word.startswith((ENV, IMAGE, PYTHON)))
-    files = [own_path(word) for word in others if word not in pins]
+    files = [expand_path(word) for word in others if word not in pins]
     if unknown := next((path for path in files if not path.is_file()), None):
         raise PlanError(
             f"--against '{unknown}' is no second stack, and no lock of that name is here",
@@ -95,7 +95,7 @@ def second_stack(
         f"{PYTHON}{variables[INTERPRETER]}"
         if word.startswith(PYTHON)
         else Path(word).name
-        if own_path(word) in files
+        if expand_path(word) in files
         else word
         for word in asked
     )
@@ -120,13 +120,13 @@ print("%d.%d.%d" % sys.version_info[:3] + torch)
 
 def _version_of(python: str) -> str:
     """Return the version of an interpreter and of its torch; raises PlanError where none starts."""
-    said = printed(str(own_path(python)), "-c", VERSIONS)
+    said = command_output(str(expand_path(python)), "-c", VERSIONS)
     if not said:
         raise PlanError(f"'{python}' is no interpreter that starts", remedy="write --against python:PATH")
     return said.strip()[:MOST_LETTERS]
 
 
-def _variable(word: str) -> tuple[str, str]:
+def _parse_variable(word: str) -> tuple[str, str]:
     """A variable's name and value; raises PlanError for one that cannot be set or shown."""
     name, equals, value = word.removeprefix(ENV).partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_]\w{0,63}", name) or len(value) > MOST_LETTERS:
@@ -136,7 +136,7 @@ def _variable(word: str) -> tuple[str, str]:
         )
     if name in OWN_VARIABLES or name in VISIBILITY or re.match("GPUDYNO_", name):
         raise PlanError(f"gpudyno itself sets {name} in each trial", remedy="take another variable")
-    if kept(value, local_names()) == WITHHELD:
+    if redact_value(value, local_names()) == WITHHELD:
         raise PlanError(
             f"the value of {name} names a folder, a host or a person, and each record would show it",
             remedy="take a value that names none",

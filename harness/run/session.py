@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from harness.errors import Busy, MachineError, RecordError
-from harness.files import hold
+from harness.files import lock_file
 from harness.plan.order import NO_BLOCK
 from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
 
@@ -28,10 +28,10 @@ def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
     system has no locks, they are not noticed.
     """
     with ExitStack() as held:
-        _claim(held, kept / "run.lock")
+        _hold_lock(held, kept / "run.lock")
         if clone is not None:
             try:
-                _claim(held, clone / f"run-{kept.name}.lock")
+                _hold_lock(held, clone / f"run-{kept.name}.lock")
             except Busy:
                 raise
             except MachineError:
@@ -39,10 +39,10 @@ def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
         yield
 
 
-def _claim(held: ExitStack, path: Path) -> None:
+def _hold_lock(held: ExitStack, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     file = held.enter_context(path.open("a+"))
-    if not hold(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
+    if not lock_file(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
         file.seek(0)
         holder = file.read().strip() or "unknown"
         raise Busy(
@@ -57,7 +57,7 @@ def _claim(held: ExitStack, path: Path) -> None:
 PAUSE = timedelta(hours=1)
 
 
-def block(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> int:
+def block_number(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> int:
     """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next.
 
     Full-length trials are no part of a block, so an hour that they fill is a pause between the others.
@@ -69,7 +69,7 @@ def block(session: Session, trial: TrialSpec, records: Sequence[Record], now: da
     return number + 1 if now - last >= PAUSE else number
 
 
-def rest(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> timedelta:
+def rest_time(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> timedelta:
     """How long a trial still waits: an hour after the last block, where the plan has it in a later one.
 
     An hour is the most, also where the clock was set since.
@@ -96,22 +96,22 @@ ATTEMPTS = 3
 """How often one line of `run` tries a trial that the machinery failed."""
 
 
-def _pointer(root: Path, plan: str, against: Against | None) -> Path:
+def _pointer_path(root: Path, plan: str, against: Against | None) -> Path:
     mark = f"-{short_hash(against.stack)}" if against else ""
     return store.clone_state_folder(root) / "open" / f"{plan}{mark}.txt"
 
 
-def find_open(root: Path, plan: str, against: Against | None = None) -> Session | None:
+def find_open_session(root: Path, plan: str, against: Against | None = None) -> Session | None:
     """This clone's open session of a plan and a second stack, or null where none can be read."""
     try:
-        name = _pointer(root, plan, against).read_text(encoding="utf-8").strip()
+        name = _pointer_path(root, plan, against).read_text(encoding="utf-8").strip()
         path = store.results_folder(root) / name / "session.json"
         return Session.parse(path.read_bytes(), path.relative_to(root).as_posix())
     except (OSError, ValueError, RecordError):
         return None
 
 
-def next_number(kept: Path, root: Path, machine: str) -> int:
+def next_session_number(kept: Path, root: Path, machine: str) -> int:
     """The number of a machine's next session, from 1; in its folder of the user's state, for all clones."""
     path = kept / _COUNTED
     last = 0
@@ -123,17 +123,17 @@ def next_number(kept: Path, root: Path, machine: str) -> int:
     return number
 
 
-def begin(root: Path, session: Session) -> Session:
+def open_session(root: Path, session: Session) -> Session:
     """Opens a new session: writes its session.json."""
     path = store.write_session(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
-    store.write_whole(_pointer(root, session.plan, session.against), folder + "\n", replace=True)
+    store.write_whole(_pointer_path(root, session.plan, session.against), folder + "\n", replace=True)
     return session
 
 
-def close(root: Path, session: Session) -> None:
+def close_session(root: Path, session: Session) -> None:
     """The plan is complete: the next run begins a new session."""
-    _pointer(root, session.plan, session.against).unlink(missing_ok=True)
+    _pointer_path(root, session.plan, session.against).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +145,16 @@ class Missing:
     attempt: int
 
 
-def missing(session: Session, records: Iterable[Record], *, retry: bool = False) -> tuple[Missing, ...]:
+def missing_trials(
+    session: Session, records: Iterable[Record], *, retry: bool = False
+) -> tuple[Missing, ...]:
     """Return what a session still lacks: trials that never ended, or that failed by the machinery's fault.
 
     A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
     not tried, nor that batch again where it is halved.
     """
     last_of = last_attempts(records)
-    spared = {trial.id for trial, _ in _too_large(session, last_of)}
+    spared = {trial.id for trial, _ in _untried_trials(session, last_of)}
     lacking = []
     for place, trial in enumerate(session.trials):
         last = last_of.get(trial.id)
@@ -163,14 +165,14 @@ def missing(session: Session, records: Iterable[Record], *, retry: bool = False)
     return tuple(lacking)
 
 
-def with_spared(session: Session, records: Iterable[Record]) -> Session:
+def list_untried(session: Session, records: Iterable[Record]) -> Session:
     """Return the session with a line in its list for the batches not tried, above one that did not fit.
 
     A batch that was halved has no line: a smaller one replaces it.
     """
     if session.plan in HALVING:
         return session
-    spared = ((trial.asked.variant, size) for trial, size in _too_large(session, last_attempts(records)))
+    spared = ((trial.asked.variant, size) for trial, size in _untried_trials(session, last_attempts(records)))
     counts = Counter(
         (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
         for variant, size in spared
@@ -199,12 +201,12 @@ def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
     return {record.trial.id: record for record in ordered}
 
 
-def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
+def _untried_trials(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
     """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
     again = session.plan in HALVING
     for record in last_of.values():
-        if out_of_memory(record):
+        if ran_out_of_memory(record):
             key, batch_size = sweep_key(record.trial), record.trial.asked.variant.batch_size
             limits[key] = min(batch_size, limits.get(key, batch_size))
     for trial in session.trials if limits else ():
@@ -213,7 +215,7 @@ def _too_large(session: Session, last_of: Mapping[str, Record]) -> Iterator[tupl
             yield trial, limit
 
 
-def out_of_memory(record: Record | None) -> bool:
+def ran_out_of_memory(record: Record | None) -> bool:
     """Whether a trial's batch did not fit."""
     return bool(record and record.failure and record.failure.reason == "out-of-memory")
 

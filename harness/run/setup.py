@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.data import fetch
 from harness.data.download import FetchProgress
-from harness.doctor.surroundings import device_files, older_rocm
+from harness.doctor.surroundings import device_files, older_rocm_warning
 from harness.engine.choose import choose_engine as choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.interface import Engine
@@ -18,14 +18,14 @@ from harness.engine.local import image_identity
 from harness.errors import NoDevice, NoEngine
 from harness.files import Files
 from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
-from harness.machine import VISIBILITY, Selection, look, passed_variables, select
+from harness.machine import VISIBILITY, Selection, look_at_machine, passed_variables, select_devices
 from harness.machine.devices import card_notes
 from harness.plan import plan_file
 from harness.plan.plan_file import Plan
 from harness.record import DeviceKind, Machine
 from harness.run import source_tree
 from harness.run.second_stack import SecondStack, second_stack
-from harness.settings import Settings, own_path
+from harness.settings import Settings, expand_path
 
 DATA = "data"
 """The clone's own data folder, where it has one."""
@@ -59,7 +59,7 @@ class RunSetup:
         return (self.image,) if other == self.image else (self.image, other)
 
 
-def devices(
+def look_at_devices(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, refuse: bool = True
 ) -> tuple[Machine, Selection]:
     """Looks at the machine and settles on its devices; raises NoDevice for one that is not there.
@@ -67,9 +67,9 @@ def devices(
     It raises NoDevice too, unless `refuse` is false, where the processor would be taken unasked in place of a
     card that does not answer.
     """
-    machine, uuids = look(settings.label)
+    machine, uuids = look_at_machine(settings.label)
     machine = machine.model_copy(update={"declared": settings.declared})
-    taken = select(machine, settings.device, uuids=uuids, environ=environ)
+    taken = select_devices(machine, settings.device, uuids=uuids, environ=environ)
     if refuse and machine.silent_cards and taken.kind == "cpu" and not taken.asked:
         raise NoDevice(
             f"a card is in this machine and does not answer: {machine.silent_cards[0]}",
@@ -78,7 +78,7 @@ def devices(
     return machine, taken
 
 
-def prepare(
+def prepare_run(
     root: Path,
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
@@ -94,15 +94,15 @@ def prepare(
     run_plan = plan_file.load_plan(root, settings.plan)
     if settings.blocks is not None:
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
-    machine, selection = seen or devices(settings, environ)
+    machine, selection = seen or look_at_devices(settings, environ)
     images = load_images(root)
-    image, unserved = _image(images, selection, settings)
+    image, unserved = _choose_image(images, selection, settings)
     passed = {name: text for name, text in passed_variables(environ).items() if name not in VISIBILITY}
     own = settings.python is not None or selection.kind != "rocm"
-    older = "" if own else older_rocm(Files(), image.base)
+    older = "" if own else older_rocm_warning(Files(), image.base)
 
     def serving(name: str) -> Image:
-        return _image(images, selection, settings.model_copy(update={"image": name}))[0]
+        return _choose_image(images, selection, settings.model_copy(update={"image": name}))[0]
 
     against = second_stack(root, settings, image, serving)
     engine, lost = choose_engine(
@@ -110,7 +110,7 @@ def prepare(
         settings,
         image,
         environ,
-        device=request_of(selection),
+        device=device_request(selection),
         architecture=machine.architecture,
         refuse=refuse,
     )
@@ -138,7 +138,7 @@ def prepare(
     )
 
 
-def to_build(
+def prepare_build(
     root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[Image, ...], Engine, tuple[str, ...]]:
     """The image of each stack that `build` works with, its engine, and what a person should hear.
@@ -147,7 +147,7 @@ def to_build(
     Raises UserError for a name that no image has, and what prepare() raises where none is named.
     """
     if settings.image is None:
-        setup = prepare(root, settings, environ)
+        setup = prepare_run(root, settings, environ)
         return setup.images_used, setup.engine, setup.notes
     image = load_images(root).image(settings.image)
     against = second_stack(root, settings, image, load_images(root).image)
@@ -155,7 +155,9 @@ def to_build(
     return (image,) if against is None or against.image == image else (image, against.image), engine, lost
 
 
-def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple[Image, tuple[str, ...]]:
+def _choose_image(
+    images: ImageFile, selection: Selection, settings: Settings
+) -> tuple[Image, tuple[str, ...]]:
     """The image that is named, or that we are in, if it serves every card taken; else the first that does.
 
     An interpreter of the user's brings its own framework, which may serve what no image of ours does.
@@ -177,7 +179,7 @@ def _image(images: ImageFile, selection: Selection, settings: Settings) -> tuple
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     """The user's own data folder, else the clone's where it has one, and ours."""
-    own = own_path(settings.data).absolute() if settings.data else root / DATA
+    own = expand_path(settings.data).absolute() if settings.data else root / DATA
     return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 
@@ -200,7 +202,7 @@ def resolve_data(
     """
     kind, folders = setup.selection.kind, data_folders(setup.settings, setup.root)
     seconds, (names, weights) = setup.settings.data_seconds, data_names(setup.plan, kind)
-    resolve = partial(fetch.resolve, folders=folders, progress=progress, fetching=fetching)
+    resolve = partial(fetch.resolve_datasets, folders=folders, progress=progress, fetching=fetching)
     resolved = resolve(names, allow_generated=setup.plan.generated_data, deadline_seconds=seconds)
     # Weights are not waited for where data was not had.
     lacking = any(answer.source == "generated" for answer in resolved.values())
@@ -208,11 +210,11 @@ def resolve_data(
     needed = {measure.file for measure in setup.plan.measure if measure.is_for(kind, setup.image.name)}
     for file, program in setup.plan.programs.items():
         if file in needed:
-            resolved[program.folder] = source_tree.resolve(program, folders)
+            resolved[program.folder] = source_tree.resolve_source(program, folders)
     return resolved
 
 
-def request_of(selection: Selection) -> DeviceRequest:
+def device_request(selection: Selection) -> DeviceRequest:
     """What an engine is asked for; a trial on fewer cards takes the first of them."""
     nodes = device_files(Files()) if selection.kind == "rocm" else ()
     complete = len(selection.uuids) == len(selection.gpus)

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from harness.data.fetch import DataFolders, Resolved, locked
+from harness.data.fetch import DataFolders, Resolved, hold_folder
 from harness.errors import DataError, NoNetwork, UserError
 from harness.files import last_line
-from harness.network import cause, for_programs
+from harness.network import failure_cause, program_variables
 from harness.record.published.program import Program
 
 _SUBMODULE = b"160000 "
@@ -33,27 +33,27 @@ _SAFE = (
 )
 
 
-def resolve(program: Program, folders: DataFolders) -> Resolved:
+def resolve_source(program: Program, folders: DataFolders) -> Resolved:
     """Return where a program's source is; it is fetched where neither folder has it.
 
     Raises NoNetwork where the forge does not answer, DataError where it has not that commit or tree.
     """
     for folder in (folders.own, folders.cache):
         if folder is not None and (folder / program.folder).is_dir():
-            return _found(program, folder, "fetched before; each trial checks its tree")
-    bring(program, None, folders.cache)
-    return _found(program, folders.cache, "fetched, its tree checked")
+            return _resolved_source(program, folder, "fetched before; each trial checks its tree")
+    bring_source(program, None, folders.cache)
+    return _resolved_source(program, folders.cache, "fetched, its tree checked")
 
 
-def _found(program: Program, folder: Path, why: str) -> Resolved:
+def _resolved_source(program: Program, folder: Path, why: str) -> Resolved:
     return Resolved(program.folder, "real", folder, program.folder, program.tree, why)
 
 
-def bring(program: Program, given: Path | None, folder: Path) -> None:
+def bring_source(program: Program, given: Path | None, folder: Path) -> None:
     """Takes the source from a repository's folder or a bundle of the user's, or from its forge."""
     if given is not None and not given.exists():
         raise UserError(f"there is no '{given}'", remedy="name a repository's folder, or a git bundle")
-    with locked(folder) as new:
+    with hold_folder(folder) as new:
         _fetch(program, given, new / "repository")
         _export(program, new / "repository", new / program.folder)
         shutil.rmtree(folder / program.folder, ignore_errors=True)
@@ -70,7 +70,7 @@ def is_repository(given: Path) -> bool:
 def _git(repository: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     settings = [word for setting in _SAFE for word in ("-c", setting)]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environ |= for_programs()
+    environ |= program_variables()
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -113,7 +113,7 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
             f"program '{program.name}': there is no commit {program.commit[:12]} in {program.forge} ({last})",
             remedy="correct its commit",
         )
-    why = cause(fetched.stderr.decode(errors="replace").splitlines(), last, program.forge)
+    why = failure_cause(fetched.stderr.decode(errors="replace").splitlines(), last, program.forge)
     bring = f"bring it: invoke build --only {program.name} --from FOLDER, a repository or a git bundle"
     raise type(why)(
         f"program '{program.name}' cannot be fetched from {program.forge} ({why.problem})",
@@ -144,11 +144,11 @@ def _export(program: Program, repository: Path, target: Path) -> None:
         if done.returncode:
             raise DataError(f"{named}: git does not write its files ({last_line(done.stderr)})")
     for file in target.rglob("*"):
-        if problem := _not_held(file, target):
+        if problem := _missing_content(file, target):
             raise DataError(f"{named}: '{file.relative_to(target)}' {problem}")
 
 
-def _not_held(file: Path, target: Path) -> str:
+def _missing_content(file: Path, target: Path) -> str:
     """What of a file is elsewhere, as a clause; empty where it is all in the tree."""
     if file.is_symlink():
         leads_to = Path(os.path.normpath(file.parent / file.readlink()))

@@ -42,7 +42,7 @@ class Bound:
 UNKNOWN = Bound("unknown")
 
 
-def bound(
+def find_bound(
     summary: Summary, *, compute_share: float | None = None, memory_share: float | None = None
 ) -> Bound:
     """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.

@@ -44,26 +44,26 @@ Findings = Iterator[Finding]
 
 def measurement_findings(measurement: Measurement, steady: Steady, input_share: float | None) -> Findings:
     """Everything that speaks against the trial, the gravest kind first within each subject."""
-    yield from _not_finite(measurement)
-    yield from _precision(measurement)
+    yield from _finite_findings(measurement)
+    yield from _precision_findings(measurement)
     if measurement.precision.loss_scale is not None:
         yield from loss_scale_findings(measurement.precision.loss_scale, measurement.window.steps)
-    yield from _collapsed(measurement)
-    yield from _data(measurement)
-    yield from _clock(measurement)
+    yield from _quality_findings(measurement)
+    yield from _data_findings(measurement)
+    yield from _clock_findings(measurement)
     if measurement.program is not None:
-        yield from _program(measurement.program)
+        yield from _program_findings(measurement.program)
     if measurement.program is None or measurement.program.figure == "step":
-        yield from _steady(measurement, steady)
-        yield from _stalls(measurement, steady)
-    yield from _short_epoch(measurement)
+        yield from _steady_findings(measurement, steady)
+        yield from _stall_findings(measurement, steady)
+    yield from _epoch_findings(measurement)
     if "NET/Socket" in (measurement.transport or ""):
         yield finding("sockets", transport=str(measurement.transport))
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
 
 
-def _not_finite(measurement: Measurement) -> Findings:
+def _finite_findings(measurement: Measurement) -> Findings:
     for step, loss in measurement.losses:
         if not math.isfinite(loss):
             yield finding("not-finite", loss=loss, step=step)
@@ -75,7 +75,7 @@ def _not_finite(measurement: Measurement) -> Findings:
                 return
 
 
-def _precision(measurement: Measurement) -> Findings:
+def _precision_findings(measurement: Measurement) -> Findings:
     precision = measurement.precision
     label = precision.label
     traits = PRECISIONS[label]
@@ -118,7 +118,7 @@ def _halvings_at_start(scale: LossScale) -> int:
     return max(HALVINGS_AT_START, math.ceil(math.log2(first))) if 1 < first < math.inf else HALVINGS_AT_START
 
 
-def _collapsed(measurement: Measurement) -> Findings:
+def _quality_findings(measurement: Measurement) -> Findings:
     """Quality no better than guessing, or lost again, after a full-length trial on real data."""
     if not measurement.protocol.complete or measurement.data.source != "real":
         return
@@ -129,7 +129,7 @@ def _collapsed(measurement: Measurement) -> Findings:
     if measurement.quality_name == "accuracy":
         classes = measurement.structure.get("classes")
         items = measurement.data.valid_items
-        if classes and items and not last > _guessing(classes, items):
+        if classes and items and not last > _guessing_accuracy(classes, items):
             yield finding("collapsed", accuracy=last, classes=classes)
         elif not last >= max(qualities) / 2:
             yield finding("collapsed", best_accuracy=max(qualities), accuracy=last)
@@ -138,13 +138,13 @@ def _collapsed(measurement: Measurement) -> Findings:
         yield finding("collapsed", perplexity=last, words=vocabulary)
 
 
-def _guessing(classes: int, items: int) -> float:
+def _guessing_accuracy(classes: int, items: int) -> float:
     """The accuracy that guessing stays below: p + 4·√(p(1 − p)/items), p = 1/classes."""
     chance = 1 / classes
     return chance + 4 * math.sqrt(chance * (1 - chance) / items)
 
 
-def _data(measurement: Measurement) -> Findings:
+def _data_findings(measurement: Measurement) -> Findings:
     distinct, looked_at = measurement.data.distinct_batches, measurement.data.looked_at_batches
     if distinct == 1 and looked_at != 1:
         yield finding("constant-batch")
@@ -154,7 +154,7 @@ def _data(measurement: Measurement) -> Findings:
         yield finding("generated-data")
 
 
-def _clock(measurement: Measurement) -> Findings:
+def _clock_findings(measurement: Measurement) -> Findings:
     total, window = float(microseconds(measurement.step_us).sum()) / 1e6, measurement.window.seconds
     if total > 1.02 * window:
         yield finding("clock", steps_seconds=total, window_seconds=window)
@@ -164,7 +164,7 @@ def _clock(measurement: Measurement) -> Findings:
             yield finding("device-clock", steps_seconds=total, window_seconds=window)
 
 
-def _program(program: ProgramRun) -> Findings:
+def _program_findings(program: ProgramRun) -> Findings:
     """What a foreign program's run is worth: its own clock, its own source."""
     if program.figure == "run":
         yield finding("own-window")
@@ -176,16 +176,16 @@ def _program(program: ProgramRun) -> Findings:
         yield finding("program-left", processes=program.processes_left)
 
 
-def _steady(measurement: Measurement, steady: Steady) -> Findings:
+def _steady_findings(measurement: Measurement, steady: Steady) -> Findings:
     if steady.kind == "unproven":
-        yield _short_window(measurement, steady)
+        yield _short_window_finding(measurement, steady)
     if steady.kind == "none":
         yield finding("no-steady-state")
     if steady.kind == "slowdown":
         yield finding("slowdown", first_step=steady.first_step)
 
 
-def _short_epoch(measurement: Measurement) -> Findings:
+def _epoch_findings(measurement: Measurement) -> Findings:
     """An epoch that ended by itself with fewer steps than its loader's length, which durations are made of.
 
     That a limit ended the last one is no fault.
@@ -205,7 +205,7 @@ def _short_epoch(measurement: Measurement) -> Findings:
             return
 
 
-def _short_window(measurement: Measurement, steady: Steady) -> Finding:
+def _short_window_finding(measurement: Measurement, steady: Steady) -> Finding:
     series = measurement.step_us
     # A level at the end that did not hold has no slope.
     ended = steady.changes[-1:] if steady.slope_error is None else ()
@@ -224,7 +224,7 @@ def _short_window(measurement: Measurement, steady: Steady) -> Finding:
     return finding("short-window", **length, drift=steady.slope or 0.0, drift_error=steady.slope_error)
 
 
-def _stalls(measurement: Measurement, steady: Steady) -> Findings:
+def _stall_findings(measurement: Measurement, steady: Steady) -> Findings:
     """What stood still: in the steps that count, outside of all, in validations, in a start of epochs.
 
     Time that is no step's: of a snapshot, a suspended machine, a disk that stalled. Rare slow steps are set
@@ -235,16 +235,16 @@ def _stalls(measurement: Measurement, steady: Steady) -> Findings:
         return
     cut = steady.first_step // series.steps_per_value
     stalled = sum(_stalled_seconds(measurement)[cut:])
-    yield from _stall(stalled, float(microseconds(series)[cut:].sum()) / 1e6, stalled_seconds=stalled)
+    yield from _stall_finding(stalled, float(microseconds(series)[cut:].sum()) / 1e6, stalled_seconds=stalled)
     outside = _outside_seconds(measurement)
-    yield from _stall(outside, measurement.window.seconds, outside_seconds=outside)
-    excess, validated = _slow_validations(measurement)
-    yield from _stall(excess, measurement.window.seconds + validated, valid_seconds=excess)
+    yield from _stall_finding(outside, measurement.window.seconds, outside_seconds=outside)
+    excess, validated = _validation_excess(measurement)
+    yield from _stall_finding(excess, measurement.window.seconds + validated, valid_seconds=excess)
     if cut and any(epoch.complete for epoch in measurement.epochs):
-        yield from _slow_start(measurement, cut)
+        yield from _start_findings(measurement, cut)
 
 
-def _stall(seconds: float, of_seconds: float, **data: FindingValue) -> Findings:
+def _stall_finding(seconds: float, of_seconds: float, **data: FindingValue) -> Findings:
     share = seconds / of_seconds if of_seconds else 0.0
     if share >= STALL_NAMED:
         yield finding("stalled", "unproven" if share >= STALL_UNPROVEN else "warn", share=share, **data)
@@ -273,7 +273,7 @@ def _outside_seconds(measurement: Measurement) -> float:
     return window.seconds - sum(series.values()) / 1e6 * max(1.0, window.steps / marked)
 
 
-def validations(measurement: Measurement) -> list[tuple[float, int]]:
+def validation_times(measurement: Measurement) -> list[tuple[float, int]]:
     """Seconds and batches of each validation that ran."""
     whole = measurement.protocol.valid_batches
     return [
@@ -284,10 +284,10 @@ def validations(measurement: Measurement) -> list[tuple[float, int]]:
     ]
 
 
-def _slow_validations(measurement: Measurement) -> tuple[float, float]:
+def _validation_excess(measurement: Measurement) -> tuple[float, float]:
     """Seconds of validations beyond the usual one, and of all; a sample takes no longer than in training."""
     whole, window = measurement.protocol.valid_batches, measurement.window
-    ran = validations(measurement)
+    ran = validation_times(measurement)
     if not ran:
         return 0.0, 0.0
     usual = [median_low(seconds / batches for seconds, batches in ran)]
@@ -297,7 +297,7 @@ def _slow_validations(measurement: Measurement) -> tuple[float, float]:
     return excess, sum(seconds for seconds, _ in ran)
 
 
-def _slow_start(measurement: Measurement, cut: int) -> Findings:
+def _start_findings(measurement: Measurement, cut: int) -> Findings:
     """A start that no throughput holds, and the seconds of whole epochs do: it was to be, as a rule."""
     values, first = measurement.step_us.values(), cut * measurement.step_us.steps_per_value
     slower = (sum(values[:cut]) - cut * median(values)) / 1e6

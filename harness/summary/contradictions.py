@@ -25,7 +25,7 @@ _GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|^(?:AMD )?Radeon|NV
 """What a card is called, and no processor."""
 
 
-def not_as_asked(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
+def unasked_terms(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
     """Each of a measurement's terms that is not the one that was asked for."""
     pairs = (
         ("workload", measured.workload, asked.workload),
@@ -39,19 +39,19 @@ def not_as_asked(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
             yield f"its {what} is {found[:80]!r}, where {wanted!r} was asked for"
 
 
-def within(record: Record) -> Iterator[str]:
+def record_contradictions(record: Record) -> Iterator[str]:
     """Each thing in a record that another part of it denies."""
     asked, measured = record.trial.asked, record.measurement
     if measured is None:
         return
-    yield from not_as_asked(asked, measured)
-    yield from _device(record, measured.device)
-    yield from _window(record, measured)
+    yield from unasked_terms(asked, measured)
+    yield from _device_contradictions(record, measured.device)
+    yield from _window_contradictions(record, measured)
     if record.telemetry is not None:
         yield from _energy(record.telemetry, measured.window.samples)
 
 
-def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
+def _device_contradictions(record: Record, device: DeviceUsed) -> Iterator[str]:
     """A device that its image is not for, and a card's name on a processor."""
     image = record.environment.image
     kind = next((kind for kind in DEVICE_KINDS if kind in image), device.kind)
@@ -61,7 +61,7 @@ def _device(record: Record, device: DeviceUsed) -> Iterator[str]:
         yield f"its processor is called {device.name[:80]!r}, as no processor is"
 
 
-def of_another_place(record: Record) -> Iterator[str]:
+def place_contradictions(record: Record) -> Iterator[str]:
     """Yield an environment or devices that differ from the trial's request, or from the machine."""
     asked, environment, measured = record.trial.asked, record.environment, record.measurement
     if environment.lock_sha256 not in (None, asked.lock_sha256):
@@ -72,11 +72,11 @@ def of_another_place(record: Record) -> Iterator[str]:
         return
     if measured.device.count != asked.variant.gpus:
         yield f"it ran on {measured.device.count} devices, where {asked.variant.gpus} were asked for"
-    if not _has(record.machine, measured.device):
+    if not _has_device(record.machine, measured.device):
         yield f"it ran on {measured.device.name[:80]!r}, which its machine does not have"
 
 
-def _has(machine: Machine, device: DeviceUsed) -> bool:
+def _has_device(machine: Machine, device: DeviceUsed) -> bool:
     """Return whether a machine has the processor or the card that was measured, as far as both are described.
 
     A driver and a framework give an AMD card two names, so the chip and the unit are compared.
@@ -95,7 +95,7 @@ def _has(machine: Machine, device: DeviceUsed) -> bool:
     return bool(cards) and known and alike
 
 
-def _window(record: Record, measured: Measurement) -> Iterator[str]:
+def _window_contradictions(record: Record, measured: Measurement) -> Iterator[str]:
     """Steps, samples and seconds of the window, counted in every way that a record has."""
     window, series = measured.window, measured.step_us
     steps = series.count * series.steps_per_value
@@ -160,7 +160,7 @@ def of_known_data(record: Record) -> Iterator[str]:
         yield f"it has {items:,} items of '{ours.name}', which has {ours.items:,}"
 
 
-def copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
+def find_copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     """Yield the place of each copy and of its original: records of one request with the same step times."""
     first: dict[Hashable, int] = {}
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):

@@ -57,27 +57,27 @@ def device_findings(record: Record) -> Findings:
     telemetry = record.telemetry
     cards = telemetry.cards if telemetry else ()
     described = used_cards(record)
-    yield from _foreign(record, cards, described)
+    yield from _foreign_findings(record, cards, described)
     for card in cards:
-        yield from _by_heat(card)
-        yield from _by_hardware(card, telemetry.samples if telemetry else 0)
-        yield from _by_power(card)
-        yield from _faults(card)
-    yield from _driver(telemetry)
+        yield from _heat_findings(card)
+        yield from _hardware_findings(card, telemetry.samples if telemetry else 0)
+        yield from _power_findings(card)
+        yield from _fault_findings(card)
+    yield from _driver_findings(telemetry)
     for gpu in described:
-        watched = _watched(gpu, cards)
-        yield from _power_limit(gpu, watched, record.machine)
-        yield from _clocks(gpu, watched, telemetry, record.machine)
-        yield from _link(gpu, watched)
-        yield from _settings(gpu)
-        yield from _numa(gpu, record)
-    yield from _busy(record.machine, record.load)
+        watched = _card_telemetry(gpu, cards)
+        yield from _limit_findings(gpu, watched, record.machine)
+        yield from _clock_findings(gpu, watched, telemetry, record.machine)
+        yield from _link_findings(gpu, watched)
+        yield from _setting_findings(gpu)
+        yield from _numa_findings(gpu, record)
+    yield from _load_findings(record.machine, record.load)
     yield from (warning for warning in record.warnings if warning.severity != "note")
     if described:
-        yield from _unwatched(telemetry)
+        yield from _watching_findings(telemetry)
 
 
-def _unwatched(telemetry: Telemetry | None) -> Findings:
+def _watching_findings(telemetry: Telemetry | None) -> Findings:
     """Yield what is not known of the trial's cards, since nothing looked at them or they reported nothing."""
     if telemetry is None or not telemetry.cards:
         yield finding("unwatched")
@@ -133,14 +133,14 @@ def memory_bytes(record: Record) -> int | None:
     return reported or next((card.memory_bytes for card in used_cards(record)), None)
 
 
-def _watched(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
+def _card_telemetry(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry | None:
     def same(card: CardTelemetry) -> bool:
         return card.unit == gpu.unit if card.unit and gpu.unit else card.index == gpu.index
 
     return next((card for card in cards if same(card)), None)
 
 
-def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Findings:
+def _foreign_findings(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Findings:
     """During the trial where the sampler sees other processes; else just before it."""
     watched = [card for card in cards if card.others is not None]
     for card in watched:
@@ -156,10 +156,10 @@ def _foreign(record: Record, cards: Sequence[CardTelemetry], described: Sequence
         grave = (others.memory_bytes or 0) > FOREIGN_BYTES or (used or 0.0) > FOREIGN_PERCENT
         yield finding("foreign-process", "invalid" if grave else "warn", **held)
     if described and not watched:
-        yield from _held_before(record.machine, record.load)
+        yield from _earlier_process_findings(record.machine, record.load)
 
 
-def _held_before(machine: Machine, load: Load) -> Findings:
+def _earlier_process_findings(machine: Machine, load: Load) -> Findings:
     """All cards are asked together, so on a machine of several it may be another than the trial's."""
     memory = load.other_gpu_memory_bytes
     if load.other_gpu_processes and memory is not None:
@@ -167,7 +167,7 @@ def _held_before(machine: Machine, load: Load) -> Findings:
         yield finding("foreign-process", "invalid" if grave else "warn", other_mib=memory / 2**20)
 
 
-def _by_heat(card: CardTelemetry) -> Findings:
+def _heat_findings(card: CardTelemetry) -> Findings:
     """Yield throttling by heat: the counter has no cause, so the samples' reasons say how grave it is."""
     counted = card.limited_share.get("thermal", 0.0)
     hard = card.reasons_share.get("hw_thermal_slowdown", 0.0)
@@ -179,7 +179,7 @@ def _by_heat(card: CardTelemetry) -> Findings:
         yield finding("thermal-throttling", card=card.index, share=max(hard, counted))
 
 
-def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
+def _hardware_findings(card: CardTelemetry, samples: int) -> Findings:
     """Yield a brake on its power input, or a slowdown whose reason the driver does not give."""
     brake = card.reasons_share.get("hw_power_brake", 0.0)
     if brake > LIMITED_SHARE:
@@ -190,14 +190,14 @@ def _by_hardware(card: CardTelemetry, samples: int) -> Findings:
         yield finding("hardware-slowdown", card=card.index, samples_share=slowed)
 
 
-def _by_power(card: CardTelemetry) -> Findings:
+def _power_findings(card: CardTelemetry) -> Findings:
     """A card at its power limit is in its normal state."""
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
         yield finding("power-cap", card=card.index, share=capped)
 
 
-def _faults(card: CardTelemetry) -> Findings:
+def _fault_findings(card: CardTelemetry) -> Findings:
     if card.ecc_uncorrected:
         yield finding("memory-error", errors=card.ecc_uncorrected, card=card.index)
     if card.xids:
@@ -206,7 +206,7 @@ def _faults(card: CardTelemetry) -> Findings:
         yield finding("mig-changed", card=card.index)
 
 
-def _driver(telemetry: Telemetry | None) -> Findings:
+def _driver_findings(telemetry: Telemetry | None) -> Findings:
     if telemetry is None:
         return
     if CARD_LOST in telemetry.missing.values():
@@ -215,7 +215,7 @@ def _driver(telemetry: Telemetry | None) -> Findings:
         yield finding("driver-gone")
 
 
-def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
+def _limit_findings(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
     """A limit that somebody changed, or set off its default, makes a trial invalid unless it is declared."""
     severity: Severity = "note" if "power-limit" in machine.declared else "invalid"
     if watched is not None and watched.power_limit_changed:
@@ -227,7 +227,7 @@ def _power_limit(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> F
         yield finding("power-limit", severity, card=gpu.index, limit_watts=limit, default_watts=default)
 
 
-def _clocks(
+def _clock_findings(
     gpu: Gpu, watched: CardTelemetry | None, telemetry: Telemetry | None, machine: Machine
 ) -> Findings:
     # A driver may not report it for a card at rest, so the samples under load count too.
@@ -274,7 +274,7 @@ def busy_percents(record: Record) -> tuple[float | None, ...]:
     )
 
 
-def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
+def _link_findings(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
     """Under load alone: a link rests at a lower speed."""
     if watched is None:
         return
@@ -287,14 +287,14 @@ def _link(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
             yield finding("pcie-link", card=gpu.index, quantity=what, linked=value, highest=most)
 
 
-def _settings(gpu: Gpu) -> Findings:
+def _setting_findings(gpu: Gpu) -> Findings:
     if gpu.persistence is False:
         yield finding("persistence-off", card=gpu.index)
     if gpu.mig not in (None, "off"):
         yield finding("mig-slice", card=gpu.index, **{"profile" if gpu.slice else "mode": gpu.mig[:80]})
 
 
-def _numa(gpu: Gpu, record: Record) -> Findings:
+def _numa_findings(gpu: Gpu, record: Record) -> Findings:
     near, ours = gpu.numa_node, record.machine.cpu.numa_affinity
     # A container's processors are its engine's choice, not those of this process.
     same_cpus = ENGINES[record.environment.engine].on_host
@@ -302,26 +302,26 @@ def _numa(gpu: Gpu, record: Record) -> Findings:
         yield finding("remote-numa", card=gpu.index, node=near)
 
 
-def _busy(machine: Machine, load: Load) -> Findings:
+def _load_findings(machine: Machine, load: Load) -> Findings:
     """Yield work of others just before the trial."""
     cores, busy = machine.cpu.cores or machine.cpu.threads, load.busy_cpus
     if cores and busy is not None and busy > cores / 2:
         yield finding("busy-machine", busy_cores=busy, cores=cores)
 
 
-def between_trials(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:
+def start_findings(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:
     """Findings that only a session's trials together show, one tuple for each record, in their order.
 
     A start further than 5 °C from the median start of the same card in the same session.
     """
     starts: dict[tuple[str, str], list[float]] = {}
     for record in records:
-        for mark, degrees in _starts(record):
+        for mark, degrees in _start_temperatures(record):
             starts.setdefault(mark, []).append(degrees)
     return tuple(
         tuple(
             finding("start-temperature", start_c=degrees, median_c=usual)
-            for mark, degrees in _starts(record)
+            for mark, degrees in _start_temperatures(record)
             if len(starts[mark]) > 1
             and abs(degrees - (usual := median(starts[mark]))) > START_TEMPERATURE_APART
         )
@@ -329,7 +329,7 @@ def between_trials(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]
     )
 
 
-def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
+def _start_temperatures(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
     for card in record.telemetry.cards if record.telemetry else ():
         if card.start_temperature_c is not None:
             yield (record.session, card.unit or str(card.index)), card.start_temperature_c
@@ -338,11 +338,11 @@ def _starts(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
 def standing_findings(machine: Machine, load: Load, cards: Sequence[Gpu]) -> Findings:
     """What is found of a machine and some of its cards before any trial."""
     for gpu in cards:
-        yield from _power_limit(gpu, None, machine)
-        yield from _clocks(gpu, None, None, machine)
-        yield from _settings(gpu)
-    yield from _held_before(machine, load)
-    yield from _busy(machine, load)
+        yield from _limit_findings(gpu, None, machine)
+        yield from _clock_findings(gpu, None, None, machine)
+        yield from _setting_findings(gpu)
+    yield from _earlier_process_findings(machine, load)
+    yield from _load_findings(machine, load)
     yield from machine_findings(machine)
 
 

@@ -12,7 +12,7 @@ import numpy
 
 from harness.record import Epoch, Finding, Measurement, Record, Series, Steady, Summary
 from harness.record.finding import gravest_verdict
-from harness.summary.checks import measurement_findings, validations
+from harness.summary.checks import measurement_findings, validation_times
 from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
 
@@ -31,9 +31,9 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
     host_bound_share = 1 − kernels' seconds of a step ÷ mean step, and input_share = Σ input ÷ Σ step, or
     host_bound_share where that is less: a wait while the device still works costs nothing.
     """
-    steady = _steady(measurement)
+    steady = _steady_part(measurement)
     series = measurement.step_us
-    steps = microseconds(series)[_cut(series, steady) :] / (1e6 * series.steps_per_value)
+    steps = microseconds(series)[_cut_values(series, steady) :] / (1e6 * series.steps_per_value)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
     idle_share = _idle_share(measurement, steps)
     if input_share is not None and idle_share is not None:
@@ -56,7 +56,7 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
     )
 
 
-def _steady(measurement: Measurement) -> Steady:
+def _steady_part(measurement: Measurement) -> Steady:
     """The steady part; of one figure a run all of it, for its window is the program's own."""
     if measurement.program is not None and measurement.program.figure == "run":
         return Steady(kind="unproven", first_step=0)
@@ -79,7 +79,7 @@ def judge_trial(record: Record) -> Summary | None:
     return summarise(record.measurement, device_findings(record))
 
 
-def of_this_version(record: Record) -> bool:
+def is_this_version(record: Record) -> bool:
     """Whether the gpudyno that made the record judges as this one does."""
     return record.harness.version == _version()
 
@@ -89,30 +89,30 @@ def _version() -> str:
     return version("gpudyno")
 
 
-def other_summary(record: Record, recomputed: Summary | None) -> str:
+def differing_part(record: Record, recomputed: Summary | None) -> str:
     """Return the first part of a stored summary that the raw samples do not give; empty for none."""
     if recomputed is None or record.summary in (None, recomputed):
         return ""
     stored, given = record.summary.model_dump(mode="json"), recomputed.model_dump(mode="json")
-    return next((name for name in given if not _alike(given[name], stored[name])), "")
+    return next((name for name in given if not _is_close(given[name], stored[name])), "")
 
 
-def _alike(given: Any, stored: Any) -> bool:
+def _is_close(given: Any, stored: Any) -> bool:
     if isinstance(given, float) and isinstance(stored, float):
         return math.isclose(given, stored, rel_tol=CLOSE)
     if isinstance(given, dict) and isinstance(stored, dict):
-        return given.keys() == stored.keys() and all(_alike(given[key], stored[key]) for key in given)
+        return given.keys() == stored.keys() and all(_is_close(given[key], stored[key]) for key in given)
     return bool(given == stored)
 
 
-def _cut(series: Series, steady: Steady) -> int:
+def _cut_values(series: Series, steady: Steady) -> int:
     """Return how many values come before the steady part."""
     return min(steady.first_step // series.steps_per_value, series.count)
 
 
 def _throughput(measurement: Measurement, steady: Steady) -> float:
     series, window = measurement.step_us, measurement.window
-    cut = _cut(series, steady)
+    cut = _cut_values(series, steady)
     samples = window.samples - cut * series.steps_per_value * measurement.samples_per_step
     seconds = window.seconds - sum(series.values()[:cut]) / 1e6
     if samples <= 0 or seconds <= 0:
@@ -124,7 +124,7 @@ def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
     """Σ part ÷ Σ whole over the steady steps; null where the part was not measured on the same steps."""
     if part is None or (part.count, part.steps_per_value) != (whole.count, whole.steps_per_value):
         return None
-    cut = _cut(whole, steady)
+    cut = _cut_values(whole, steady)
     total = float(microseconds(whole)[cut:].sum())
     return float(microseconds(part)[cut:].sum()) / total if total else None
 
@@ -142,7 +142,7 @@ def _valid_seconds(measurement: Measurement) -> float | None:
     batches = measurement.protocol.valid_batches
     if batches == 0:
         return 0.0
-    whole = [seconds * batches / run for seconds, run in validations(measurement)]
+    whole = [seconds * batches / run for seconds, run in validation_times(measurement)]
     return float(numpy.mean(whole)) if whole else None
 
 

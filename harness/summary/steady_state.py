@@ -132,14 +132,14 @@ def steady_state(step_us: Series) -> Steady:
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
     steps_per_value = step_us.steps_per_value
-    relative, middle, outliers, _ = _set_apart(step_us)
+    relative, middle, outliers, _ = _split_outliers(step_us)
     inliers = ~outliers
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places])
     window = _StepTimes(relative, middle / 1e6, steps_per_value, relative[places], segments)
     chosen = _start_of_steady(window)
     first = int(places[segments[chosen].start]) if chosen else _leading_outliers(relative, inliers)
-    held = not any(_changed(window, chosen, change) for change in range(chosen + 1, len(segments)))
+    held = not any(_is_lasting_change(window, chosen, change) for change in range(chosen + 1, len(segments)))
     movement = slow_movement(relative[first:][inliers[first:]]) if held else None
     return Steady(
         kind=_classify(window, chosen, first, movement),
@@ -153,12 +153,12 @@ def steady_state(step_us: Series) -> Steady:
 
 def stalled_seconds(step_us: Series) -> Floats:
     """Return how many seconds longer each value took than those around it; 0 where it is no slow outlier."""
-    relative, median_us, outliers, around = _set_apart(step_us)
+    relative, median_us, outliers, around = _split_outliers(step_us)
     return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
 
 
 @lru_cache(maxsize=16)
-def _set_apart(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
+def _split_outliers(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
     """Return step times over their median, the median, which are outliers, and the rolling median.
 
     The mean takes the median's place where half of them are 0.
@@ -255,7 +255,7 @@ def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> b
     spread = squares[-1] / grid[-1]
     if spread <= NOISE_FLOOR**2:
         return True
-    starts, stops, runs = _parts(grid.size)
+    starts, stops, runs = _level_parts(grid.size)
     length, square = grid[stops] - grid[starts], squares[stops] - squares[starts]
     variance = (square - (sums[stops] - sums[starts]) ** 2 / length) / length
     own = numpy.maximum(variance, NOISE_FLOOR**2)
@@ -264,7 +264,7 @@ def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> b
 
 
 @lru_cache(maxsize=GRID)
-def _parts(places: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
+def _level_parts(places: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
     """Starts and stops of all runs of whole cells, then of all pieces of a cell, and the number of runs."""
     cells = numpy.append(numpy.arange(0, places - 1, CELL), places - 1)
     starts, stops = cells[numpy.stack(numpy.triu_indices(cells.size, 1))]
@@ -337,12 +337,12 @@ def _start_of_steady(window: _StepTimes) -> int:
     after = [float(window.values[segment.start :].sum()) for segment in window.segments]
     lasting = [change for change in range(1, last + 1) if after[change] >= LEAST_SHARE * after[0]]
     for start in range(last):
-        if not any(_changed(window, start, change) for change in lasting if change > start):
+        if not any(_is_lasting_change(window, start, change) for change in lasting if change > start):
             return start
     return last
 
 
-def _changed(window: _StepTimes, start: int, change: int) -> bool:
+def _is_lasting_change(window: _StepTimes, start: int, change: int) -> bool:
     """Return whether the levels from segment `start` to before `change` do not return, and the means differ.
 
     The slow movement of the longer side says by how much means differ unchanged. A side that is too short for

@@ -66,10 +66,10 @@ def _covers(points: TimedValues, windows: Windows) -> bool:
     return points[0][0] - 0.5 <= min(windows)[0] and max(end for _, end in windows) <= points[-1][0] + 0.5
 
 
-def energy(devices: Sequence[EnergyReadings], windows: Windows, items: int | None) -> Energy:
+def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int | None) -> Energy:
     """Return all cards together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
-    samples = min((_inside(device.power or device.counter, windows) for device in devices), default=0)
+    samples = min((_samples_inside(device.power or device.counter, windows) for device in devices), default=0)
     found = Energy(scope="cards", window_seconds=seconds, samples=samples)
     reason: str | None = None
     if not devices:
@@ -84,8 +84,8 @@ def energy(devices: Sequence[EnergyReadings], windows: Windows, items: int | Non
         reason = f"a window of {intervals:.1f} intervals between samples is shorter than {LEAST_INTERVALS}"
     if reason:
         return found.model_copy(update={"unknown_because": reason})
-    counted = _sum([counter_joules(device.counter, windows) for device in devices])
-    sampled = _sum([sampled_joules(device.power, windows) for device in devices])
+    counted = _sum_known([counter_joules(device.counter, windows) for device in devices])
+    sampled = _sum_known([sampled_joules(device.power, windows) for device in devices])
     apart = sampled / counted - 1 if counted and sampled is not None else None
     found = found.model_copy(
         update={"counter_joules": counted, "sampled_joules": sampled, "disagreement": apart}
@@ -116,10 +116,10 @@ def _fewest_intervals(devices: Sequence[EnergyReadings], windows: Windows) -> fl
     return min(end - begin for begin, end in windows) / usual
 
 
-def _inside(points: TimedValues, windows: Windows) -> int:
+def _samples_inside(points: TimedValues, windows: Windows) -> int:
     return sum(any(begin <= second <= end for begin, end in windows) for second, _ in points)
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
+def _sum_known(values: Sequence[float | None]) -> float | None:
     given = [value for value in values if value is not None]
     return sum(given) if given and len(given) == len(values) else None

@@ -22,7 +22,7 @@ from harness.record.telemetry import (
     Trace,
     TraceStats,
 )
-from harness.telemetry.energy import EnergyReadings, Windows, energy
+from harness.telemetry.energy import EnergyReadings, Windows, trial_energy
 
 FILE = "telemetry.jsonl"
 CUT_SHORT = "cut short"
@@ -52,7 +52,7 @@ Segments = Sequence[tuple[float, float]]
 """Begin and end of each measured training segment, in the machine's monotonic seconds."""
 
 
-def read(
+def read_telemetry(
     path: Path, segments: Segments = (), items: int | None = None, spans: Sequence[Span] = ()
 ) -> Telemetry | None:
     """The telemetry of one trial; None where nothing was sampled. Lines that are cut short are left out.
@@ -65,7 +65,7 @@ def read(
     if not samples:
         return None
     try:
-        found = _thinned(lines[0], samples, lines[-1], segments, items)
+        found = _thin_samples(lines[0], samples, lines[-1], segments, items)
         return found.model_copy(update={"phases": _phases(lines[0]["began"], samples[-1]["t"], spans)})
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise RecordError(
@@ -74,7 +74,7 @@ def read(
         ) from None
 
 
-def _thinned(
+def _thin_samples(
     head: Sample, samples: Sequence[Sample], last: Sample, segments: Segments, items: int | None
 ) -> Telemetry:
     windows = _windows(head, segments, samples)
@@ -82,10 +82,10 @@ def _thinned(
     missing = last.get("missing", {})
     unwatched = head["source"] != "none" and not count
     cpu = [{"t": sample["t"], **sample["cpu"]} for sample in samples]
-    series = [_of_card(samples, index) for index in range(count)]
+    series = [_card_samples(samples, index) for index in range(count)]
     slots = _slots(cpu, seconds, count)
     cards = tuple(
-        _card(described, one, _slots(one, seconds, count), windows)
+        _card_record(described, one, _slots(one, seconds, count), windows)
         for described, one in zip(head["cards"], series, strict=True)
     )
     return Telemetry(
@@ -107,7 +107,7 @@ def _thinned(
     )
 
 
-def _of_card(samples: Sequence[Sample], index: int) -> list[Sample]:
+def _card_samples(samples: Sequence[Sample], index: int) -> list[Sample]:
     """Return what each sample reports about one card, and its time; nothing where the driver was silent."""
     cards: list[list[Sample]] = [(sample.get("cards") or [])[index : index + 1] for sample in samples]
     return [{"t": sample["t"], **dict(*card)} for sample, card in zip(samples, cards, strict=True)]
@@ -161,20 +161,20 @@ def _trace(slots: Sequence[Sequence[Sample]], name: str) -> TraceStats | None:
     )
 
 
-def _card(
+def _card_record(
     described: Sample, series: Sequence[Sample], slots: Sequence[Sequence[Sample]], windows: Windows
 ) -> CardTelemetry:
-    inside = _inside(series, windows)
+    inside = _samples_inside(series, windows)
     limits, chosen = _values(series, "power_limit_watts"), _values(series, "power_limit_set_watts")
     return CardTelemetry(
         index=described["index"],
         unit=described.get("unit"),
         name=described.get("name"),
         **_traces(slots, _CARD_TRACES),
-        limited_share=_limited(series, windows),
-        reasons_share=_reasons(inside),
-        performance_states=_states(inside),
-        others=_others(_around(series, windows)),
+        limited_share=_limited_shares(series, windows),
+        reasons_share=_reason_shares(inside),
+        performance_states=_state_shares(inside),
+        others=_other_processes(_samples_around(series, windows)),
         ecc_uncorrected=_rise(series, "ecc_uncorrected"),
         ecc_corrected=_rise(series, "ecc_corrected"),
         xids=next(iter(_values(series[::-1], "xids")), None),
@@ -185,11 +185,13 @@ def _card(
         pcie_generation=max(_values(series, "pcie_generation"), default=None),
         pcie_width=max(_values(series, "pcie_width"), default=None),
         start_temperature_c=next(iter(_values(series, "temperature_c")), None),
-        energy_joules=None if any(_values(series, "mig")) else energy([_read(series)], windows, None).joules,
+        energy_joules=None
+        if any(_values(series, "mig"))
+        else trial_energy([_energy_readings(series)], windows, None).joules,
     )
 
 
-def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
+def _samples_inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
     """Return the samples within the windows, none where it is one alone; all without windows."""
     if not windows:
         return samples
@@ -197,7 +199,7 @@ def _inside(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
     return found if len(found) > 1 else ()
 
 
-def _around(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
+def _samples_around(samples: Sequence[Sample], windows: Windows) -> Sequence[Sample]:
     """Return the samples from the first window to the last and one more on each side; all without windows."""
     if not windows:
         return samples
@@ -215,7 +217,7 @@ def _rise(cards: Sequence[Sample], name: str) -> int | None:
     return values[-1] - values[0] if values and values[-1] >= values[0] else None
 
 
-def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
+def _limited_shares(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
     """Return each limit's share of the windows' time, its counter interpolated at their edges."""
     points = [(sample["t"], spent) for sample in samples if (spent := sample.get("limited_seconds"))]
     if len(points) < 2:
@@ -233,18 +235,18 @@ def _limited(samples: Sequence[Sample], windows: Windows) -> dict[str, float]:
     return {name: share(name) for name in points[-1][1] if all(name in spent for _, spent in points)}
 
 
-def _reasons(cards: Sequence[Sample]) -> dict[str, float]:
+def _reason_shares(cards: Sequence[Sample]) -> dict[str, float]:
     reasons = _values(cards, "reasons")
     distinct = dict.fromkeys(name for names in reasons for name in names)
     return {name: round(sum(name in names for names in reasons) / len(reasons), 6) for name in distinct}
 
 
-def _states(cards: Sequence[Sample]) -> dict[str, float]:
+def _state_shares(cards: Sequence[Sample]) -> dict[str, float]:
     states = _values(cards, "performance_state")
     return {f"P{state}": round(states.count(state) / len(states), 6) for state in sorted(set(states))}
 
 
-def _others(cards: Sequence[Sample]) -> OtherProcesses | None:
+def _other_processes(cards: Sequence[Sample]) -> OtherProcesses | None:
     others = _values(cards, "others")
     if not others:
         return None
@@ -257,7 +259,7 @@ def _others(cards: Sequence[Sample]) -> OtherProcesses | None:
     )
 
 
-def _read(series: Sequence[Sample]) -> EnergyReadings:
+def _energy_readings(series: Sequence[Sample]) -> EnergyReadings:
     def points(name: str) -> list[tuple[float, float]]:
         return [(sample["t"], sample[name]) for sample in series if sample.get(name) is not None]
 
@@ -267,4 +269,4 @@ def _read(series: Sequence[Sample]) -> EnergyReadings:
 def _energy(cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None) -> Energy:
     if any(sample.get("mig") for series in cards for sample in series):
         return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
-    return energy([_read(series) for series in cards], windows, items)
+    return trial_energy([_energy_readings(series) for series in cards], windows, items)

@@ -28,7 +28,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 """Samplers that this very process started and has to reap."""
 
 
-def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
+def start_sampling(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
     """Starts sampling into a trial's work folder. Where the trial's process is unknown, it is not watched."""
     if trial_pid is None:
         return
@@ -49,7 +49,7 @@ def start(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
     (work / _PID).write_text(str(process.pid))
 
 
-def stop(work: Path) -> None:
+def stop_sampling(work: Path) -> None:
     """Ends the sampling and waits for its last line; an ended one is left as it is."""
     path = work / _PID
     if not path.is_file():
@@ -69,7 +69,7 @@ def stop(work: Path) -> None:
         del _children[pid]
 
 
-def added(record: Record, work: Path) -> Record:
+def add_telemetry(record: Record, work: Path) -> Record:
     """Return the record with what was sampled; a warning in its place where that cannot be read."""
     path = work / FILE
     if not path.is_file():
@@ -78,7 +78,7 @@ def added(record: Record, work: Path) -> Record:
     items = record.measurement.window.samples if record.measurement and record.nodes == 1 else None
     try:
         events = work / "out" / EVENTS
-        telemetry = reader.read(path, read_segments(events), items, read_spans(events))
+        telemetry = reader.read_telemetry(path, read_segments(events), items, read_spans(events))
     except RecordError as error:
         return record.model_copy(
             update={"warnings": (*record.warnings, finding("telemetry", why=str(error)[:400]))}

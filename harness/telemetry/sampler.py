@@ -107,7 +107,7 @@ class TrialProcesses:
     def among(self, pids: set[int]) -> set[int]:
         """Return which of `pids` belong to the trial, by their line of parents."""
         roots = self._named | self._from_file() | {os.getpid()}
-        return {pid for pid in pids if roots & _line_of(pid)}
+        return {pid for pid in pids if roots & _line_of_parents(pid)}
 
     def _from_file(self) -> set[int]:
         try:
@@ -117,7 +117,7 @@ class TrialProcesses:
         return {int(word) for word in words if word.isdigit()}
 
 
-def _line_of(pid: int) -> set[int]:
+def _line_of_parents(pid: int) -> set[int]:
     with suppress(psutil.Error):
         return {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
     return {pid}
@@ -151,7 +151,7 @@ def _lives(pid: int) -> bool:
     return psutil.pid_exists(pid)
 
 
-def source(kind: DeviceKind, marks: list[str] | None) -> Any:
+def find_cards(kind: DeviceKind, marks: list[str] | None) -> Any:
     """Return the cards of that kind that answer to `marks` (UUID, unit or index); all if `marks` is null.
 
     Where one of them cannot be identified, none is watched: another's figures would be taken for its own.
@@ -182,7 +182,9 @@ class NoCards:
         """Do nothing: nothing is open."""
 
 
-def run(out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time) -> None:
+def sample_until_end(
+    out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time
+) -> None:
     """Samples on a fixed raster until it is time to end; a tick that was missed is left out."""
     began = clock.monotonic()
     _write(out, {
@@ -248,10 +250,10 @@ def main(arguments: list[str]) -> int:
     ending = Ending(given.parent, given.stop_file)
     unseen = "other processes cannot be seen from inside a container" if given.inside else None
     ours = TrialProcesses([int(word) for word in given.pids], given.pids_file, unseen)
-    cards = source(given.kind, given.cards)
+    cards = find_cards(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:
-            run(out, Sampler(cards, Processor(), ours), given.interval, ending)
+            sample_until_end(out, Sampler(cards, Processor(), ours), given.interval, ending)
     except OSError as error:
         sys.stderr.write(f"telemetry: {error}\n")
         return 1

@@ -8,7 +8,7 @@ from statistics import median
 
 from harness.record import PRECISIONS, Measurement, MessageSize, Precision, Record, Summary
 from harness.record.published.cards import Card, find_card, peak_tflops
-from harness.summary.bound import UNKNOWN, Bound, bound
+from harness.summary.bound import UNKNOWN, Bound, find_bound
 from harness.summary.device_checks import device_name
 
 GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.items() if traits.product}
@@ -95,7 +95,7 @@ def roofline_point(
         utilization=share(rate, peak),
         compute_share=compute,
         memory_share=memory_share,
-        bound=bound(summary, compute_share=compute_share, memory_share=memory_share),
+        bound=find_bound(summary, compute_share=compute_share, memory_share=memory_share),
     )
 
 

@@ -14,8 +14,8 @@ from harness.record import Machine, Session
 from harness.record.published.cards import FILE, Card, differs_in_memory, load_cards
 from harness.record.store import Results, Stored, read_results, results_folder
 from harness.summary.bound import UNKNOWN, Bound
-from harness.summary.device_checks import between_trials
-from harness.summary.statistics import judge_trial, of_this_version, other_summary
+from harness.summary.device_checks import start_findings
+from harness.summary.statistics import differing_part, is_this_version, judge_trial
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.key import grouped_by
 from report.trials.sanity import checked
@@ -50,8 +50,8 @@ def results_of(root: Path) -> Results:
     for stored in results.records:
         kept = stored.record.summary
         recomputed = judge_trial(stored.record) if kept is not None else None
-        if wrong := other_summary(stored.record, recomputed):
-            if of_this_version(stored.record):
+        if wrong := differing_part(stored.record, recomputed):
+            if is_this_version(stored.record):
                 named.append(
                     f"{stored.path}: its raw samples do not give its summary's '{wrong}', and are believed"
                 )
@@ -74,7 +74,7 @@ def read(
     own device say what a trial waits for.
     """
     by_device = ceilings(stored.record for stored in records)
-    of_sessions = between_trials([stored.record for stored in records])
+    of_sessions = start_findings([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
     turns = _turns(records, sessions)
     plain = tuple(map(trial_of, records))

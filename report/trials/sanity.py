@@ -21,7 +21,7 @@ def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[Trial
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     once = list(trials)
     # A measurement counts once: the first record with a series of step times.
-    for copy, first in contradictions.copies([trial.record for trial in trials]):
+    for copy, first in contradictions.find_copies([trial.record for trial in trials]):
         what = f"its step times are those of {trials[first].path}"
         once[copy] = once[copy].with_findings(finding("contradicts-itself", what=what))
     believed = (trial for trial in once if trial.verdict != "invalid" and trial.samples_per_second)
@@ -47,7 +47,10 @@ def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, flo
     found = (
         _above_highest_clock(trial, peak_share(trial, cards), cards),
         above_linear(alone, rate, gpus),
-        *(finding("contradicts-itself", what=what) for what in contradictions.within(trial.record)),
+        *(
+            finding("contradicts-itself", what=what)
+            for what in contradictions.record_contradictions(trial.record)
+        ),
     )
     return tuple(flag for flag in found if flag)
 

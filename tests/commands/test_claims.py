@@ -9,7 +9,7 @@ from commands.plans.prospects import images_of
 from harness.errors import UserError
 from harness.image.images import load_images
 from harness.plan import plan_file
-from harness.run.choice import choose, narrowed
+from harness.run.choice import choose_trials, narrow_plan
 from harness.settings import Settings
 from report.claims.judging_plan import JudgingPlan
 from tests.helpers import ROOT
@@ -76,7 +76,9 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
     seen = []
 
     def planned(root, settings, how):
-        seen.extend(choose(narrowed(measure.prepared(root, settings, how), how.keep), keep=how.keep).planned)
+        seen.extend(
+            choose_trials(narrow_plan(measure.prepared(root, settings, how), how.keep), keep=how.keep).planned
+        )
 
     monkeypatch.setattr(measure, "run", planned)
     asked = Settings(device="cpu", engine="venv")

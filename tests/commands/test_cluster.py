@@ -24,8 +24,8 @@ def _a_machine_that_is_read_at_once(tmp_path, monkeypatch):
     """Looking at the real one takes a second, hundreds of times over."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     for module in (node, collect):
-        monkeypatch.setattr(module, "look", lambda label: (clone.MACHINE, {}))
-    monkeypatch.setattr(node, "load", Load)
+        monkeypatch.setattr(module, "look_at_machine", lambda label: (clone.MACHINE, {}))
+    monkeypatch.setattr(node, "read_load", Load)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -53,7 +53,7 @@ def test_of_two_hundred_trials_none_is_lost_though_one_job_in_four_goes_wrong(tm
     with pytest.raises(NoEngine, match="the line was cut short"):
         bench.submit()
     lines = 0
-    while kept.all_open(bench.root):
+    while kept.open_submissions(bench.root):
         bench.status()
         bench.submit()
         bench.collect()
@@ -81,7 +81,7 @@ def test_a_line_that_is_cut_short_after_it_sent_a_job_sends_it_no_second_time(tm
     bench = cluster.bench(tmp_path / "clone", scheduler)
     with pytest.raises(NoEngine):
         bench.submit()
-    (submission,) = kept.all_open(bench.root)
+    (submission,) = kept.open_submissions(bench.root)
     assert [batch.job for batch in submission.batches] == [None]
     bench.submit()
     bench.collect()
@@ -120,7 +120,7 @@ def test_a_plan_that_was_changed_begins_a_new_submission(tmp_path, capsys):
 
 def test_two_shells_do_not_send_at_once(tmp_path):
     bench = cluster.bench(tmp_path / "clone", FakeScheduler())
-    with kept.alone(bench.root), pytest.raises(Busy, match="another shell sends or collects"):
+    with kept.submissions_lock(bench.root), pytest.raises(Busy, match="another shell sends or collects"):
         bench.submit()
 
 
@@ -199,7 +199,7 @@ def test_jobs_that_run_when_a_new_session_begins_are_still_followed_collected_an
     bench = cluster.bench(tmp_path / "clone", scheduler, repeats=1)
     bench.submit()
     bench.submit(new_session=True)
-    first, second = kept.all_open(bench.root)
+    first, second = kept.open_submissions(bench.root)
     bench.status()
     said = capsys.readouterr().out
     assert f"submission {first.id}, plan" in said and f"submission {second.id}, plan" in said
@@ -211,12 +211,14 @@ def test_jobs_that_run_when_a_new_session_begins_are_still_followed_collected_an
     bench.collect()
     assert bench.ends() == ["engine-gone", *["ok"] * 3]
     assert "a later submission of the plan has" in capsys.readouterr().out
-    assert kept.all_open(bench.root) == ()
+    assert kept.open_submissions(bench.root) == ()
     bench.submit()
     bench.submit(new_session=True)
     scheduler.waits = True
     bench.cancel()
-    assert second.id not in [each.id for each in kept.all_open(bench.root)] and scheduler.waiting == []
+    assert (
+        second.id not in [each.id for each in kept.open_submissions(bench.root)] and scheduler.waiting == []
+    )
 
 
 def scripts(said: str) -> list[str]:
@@ -235,8 +237,8 @@ def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, m
     shown = scripts(capsys.readouterr().out)
     assert list(bench.root.glob("results/.state/jobs/*/batch-*")) == []
     bench.submit()
-    (submission,) = kept.all_open(bench.root)
-    folder = kept.folder(bench.root, submission.id)
+    (submission,) = kept.open_submissions(bench.root)
+    folder = kept.submission_folder(bench.root, submission.id)
     sent = [folder / f"batch-{number}.sh" for number in range(1, len(submission.batches) + 1)]
     text = "".join(path.read_text() for path in sent)
     assert shown == scripts(text)

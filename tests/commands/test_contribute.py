@@ -15,7 +15,7 @@ import pytest
 
 from commands import gate
 from harness.errors import GateError
-from harness.machine import own_folder
+from harness.machine import machine_folder
 from tests.helpers import ROOT, bundled
 from tests.helpers.programs import git, refused
 
@@ -115,8 +115,8 @@ def test_the_three_commands_lead_from_a_clone_to_a_contribution_that_the_gate_le
     for day in (measured / "results").glob("2026-*"):
         shutil.copytree(day, clone / "results" / day.name)
     state = tmp_path / "state"
-    own_folder(state).mkdir(parents=True)
-    (own_folder(state) / "id").write_text("a" * 12)
+    machine_folder(state).mkdir(parents=True)
+    (machine_folder(state) / "id").write_text("a" * 12)
     said = shell(clone, f"{measure.split(' build ')[0]} report && {show}", state)
     assert "Nothing was sent" in said
     shell(clone, send, state)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine import look
+from harness.machine import look_at_machine
 from tests.helpers import ROOT, warm, without_settings
 
 LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
@@ -58,7 +58,7 @@ def test_wrong_input_is_answered_in_one_sentence_and_a_code_of_its_kind(state, w
 def test_a_machine_without_a_card_is_told_what_can_be_answered_here(state):
     done = invoke("claims", "--here", "--device", "cpu", "--engine", "venv", **state)
     assert done.returncode == 0, done.stderr
-    native = look()[0].cpu.native_16_bit
+    native = look_at_machine()[0].cpu.native_16_bit
     emulated = native is not None and "fp16" not in native
     assert ("001-mlp-amp-memory" in done.stdout) is not emulated
     assert "001-mlp-fp32-peak-by-arithmetic" in done.stdout

@@ -12,8 +12,8 @@ import pytest
 from commands.line import _loaded
 from harness import network
 from harness.data.datasets import DATASETS
-from harness.data.fetch import DataFolders, fetch, resolve
-from harness.doctor.surroundings import reach
+from harness.data.fetch import DataFolders, fetch_dataset, resolve_datasets
+from harness.doctor.surroundings import reach_hosts
 from harness.engine.build import build_settings
 from harness.engine.venv import run_alternatives
 from harness.errors import MachineError, NoNetwork, NoSpace
@@ -44,14 +44,14 @@ def behind(tmp_path, monkeypatch) -> Iterator[Office]:
 
 
 def data(folder: Path) -> None:
-    fetch(toy(ADDRESS), folder / "data")
+    fetch_dataset(toy(ADDRESS), folder / "data")
 
 
 def program(folder: Path) -> None:
     there = repository(folder / "office" / "r")
     git(folder / "office", "clone", "--quiet", "--bare", str(there), "a.git")
     asked = Program.model_validate(fields(there, forge="https://forge.example/a.git"))
-    source_tree.bring(asked, None, folder / "programs")
+    source_tree.bring_source(asked, None, folder / "programs")
 
 
 def packages(folder: Path) -> None:
@@ -119,8 +119,8 @@ def test_what_stands_in_the_way_is_named_with_its_remedy_and_nothing_stands_in(
     assert not isinstance(refused.value, NoNetwork)
     if way is data:
         with pytest.raises(MachineError, match=re.escape(words)):
-            resolve(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
-        told = reach([ADDRESS])[ADDRESS]
+            resolve_datasets(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
+        told = reach_hosts([ADDRESS])[ADDRESS]
         assert told is not None and words in told.problem and remedy in told.remedy
 
 
@@ -128,7 +128,7 @@ def test_a_page_of_the_proxy_s_own_is_no_data(served, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(served.authority))
     served.page = True
     with pytest.raises(MachineError, match="page of its own"):
-        resolve(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
+        resolve_datasets(["toy"], folders=DataFolders(None, tmp_path / "d"), allow_generated=True)
 
 
 def test_generated_data_stands_in_for_a_dead_line_and_a_name_that_is_not_known(behind, tmp_path, monkeypatch):
@@ -139,10 +139,10 @@ def test_generated_data_stands_in_for_a_dead_line_and_a_name_that_is_not_known(b
         ("https://nobody.invalid/toy.tar.gz", "the name of nobody.invalid is not known here"),
     ):
         monkeypatch.setitem(DATASETS, "toy", toy(url))
-        found = resolve(["toy"], folders=folders, allow_generated=True)["toy"]
+        found = resolve_datasets(["toy"], folders=folders, allow_generated=True)["toy"]
         assert found.source == "generated" and words in found.why
         with pytest.raises(NoNetwork, match=words):
-            resolve(["toy"], folders=folders)
+            resolve_datasets(["toy"], folders=folders)
 
 
 def test_a_socks_proxy_and_a_missing_file_of_authorities_are_sentences(behind, tmp_path, monkeypatch):
@@ -193,6 +193,6 @@ def test_an_image_gets_the_same_way_and_its_tag_does_not_depend_on_it(behind, mo
     ],
 )
 def test_the_cause_of_a_failed_environment_is_read_from_what_it_printed(line, words, kind):
-    found = network.cause(["$ a command", line], "its last word", "the index")
+    found = network.failure_cause(["$ a command", line], "its last word", "the index")
     assert found.problem.startswith(words) and isinstance(found, kind)
     assert isinstance(found, NoNetwork) == (kind is NoNetwork)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine import machine_from
+from harness.machine import make_machine
 from harness.record import machine_differences
-from harness.redact import NOBODY, WITHHELD, kept, leaks
+from harness.redact import NOBODY, WITHHELD, find_leaks, redact_value
 
 NAMES = ("maren", "Maren Ødegård", "brutus", "node17.lab.example")
 
@@ -61,9 +61,9 @@ def test_a_text_with_a_name_an_address_or_a_path_is_withheld(host, user, address
     names = (user, host)
     for secret in (host, user, address, path, uuid):
         text = place.format(secret)
-        assert kept(text, names) == WITHHELD, text
+        assert redact_value(text, names) == WITHHELD, text
         if secret in (address, path, uuid):
-            assert leaks(json.dumps({"message": text}))
+            assert find_leaks(json.dumps({"message": text}))
 
 
 @given(_NAME, _NAME, _ADDRESS, _PATH, st.uuids(), st.data())
@@ -92,14 +92,14 @@ def test_no_name_address_or_path_gets_through_a_fingerprint(host, user, address,
         "cpu": {"model": "AMD EPYC", "governor": text(), "usable": 2.0, "cores": 2},
         "gpus": [card],
     }
-    machine = machine_from(fields, "0123456789ab", "bench", names)
+    machine = make_machine(fields, "0123456789ab", "bench", names)
     told = machine.gpus[0]
     cleaned = (machine.kernel, machine.distribution, machine.libc, machine.virtual, machine.cpu.model)
     cleaned += (machine.cpu.governor, told.name, told.vbios, told.mig)
     for secret in (host, user, address, path, str(uuid)):
         _gone(secret, "\n".join(map(str, cleaned)))
     assert str(uuid) not in machine.canonical()
-    assert leaks(machine.canonical()) == ()
+    assert find_leaks(machine.canonical()) == ()
     assert machine_differences(machine, machine) == ()
 
 
@@ -109,7 +109,7 @@ def test_no_name_address_or_path_gets_through_a_fingerprint(host, user, address,
 def test_a_device_keeps_its_name_on_a_host_that_is_called_after_it(fact):
     names = ("a100", "epyc", "tesla")
     fields = {"system": "Linux", "kernel": "6.1.0-tesla", "architecture": "x86_64", "gpus": []}
-    machine = machine_from({**fields, "cpu": {"model": fact}}, "0123456789ab", "bench", names)
+    machine = make_machine({**fields, "cpu": {"model": fact}}, "0123456789ab", "bench", names)
     assert (machine.cpu.model, machine.kernel) == (fact, WITHHELD)
 
 
@@ -122,12 +122,12 @@ def test_what_only_looks_like_an_address_a_path_or_a_name_stays():
         "strained program was framed; refuse us",
     ):
         names = ("strain", "ram", "localhost", "fuse", "us", "root")
-        assert kept(text, names) == text
+        assert redact_value(text, names) == text
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_taken(text):
-    assert len(kept(text, NAMES)) <= 200
+    assert len(redact_value(text, NAMES)) <= 200
 
 
 def test_a_leak_is_named_by_its_field_and_kind_without_the_secret():
@@ -137,7 +137,7 @@ def test_a_leak_is_named_by_its_field_and_kind_without_the_secret():
         "packages": {"nvidia-cudnn": "9.20.0.48"},
         "step_us": {"microseconds": "/ab/cd/ef"},
     }
-    assert leaks(json.dumps(record)) == (
+    assert find_leaks(json.dumps(record)) == (
         "'machine.label' holds an e-mail address",
         "'notes' holds a path",
     )
@@ -145,4 +145,4 @@ def test_a_leak_is_named_by_its_field_and_kind_without_the_secret():
 
 def test_packed_numbers_are_no_paths_whatever_their_letters_spell():
     record = {"telemetry": {"cpu": {"mean": {"count": 1, "packed": "eJwr/home/anna/qwAAAA=="}}}}
-    assert leaks(json.dumps(record)) == ()
+    assert find_leaks(json.dumps(record)) == ()

@@ -19,7 +19,7 @@ TEXT = 'plan = "desk"\n'
 
 def test_the_mark_that_windows_editors_put_first_changes_nothing(tmp_path):
     (tmp_path / "gpudyno.toml").write_bytes(codecs.BOM_UTF8 + TEXT.encode())
-    assert settings.load(tmp_path, {}, {}).plan == "desk"
+    assert settings.load_settings(tmp_path, {}, {}).plan == "desk"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
@@ -27,11 +27,11 @@ def test_another_encoding_is_named_as_such_and_saving_it_again_helps(tmp_path, e
     text = f"# ü\n{TEXT}"
     (tmp_path / "gpudyno.toml").write_bytes(text.encode(encoding))
     with pytest.raises(PlanError, match=r"gpudyno\.toml is not UTF-8.*save it again as UTF-8"):
-        settings.load(tmp_path, {}, {})
+        settings.load_settings(tmp_path, {}, {})
     with pytest.raises(UserError, match="is not UTF-8"):
         parse_purchase(text.encode(encoding))
     (tmp_path / "gpudyno.toml").write_bytes(text.encode())
-    assert settings.load(tmp_path, {}, {}).plan == "desk"
+    assert settings.load_settings(tmp_path, {}, {}).plan == "desk"
 
 
 def test_a_user_without_a_home_is_told_what_to_set_and_setting_it_helps(monkeypatch, tmp_path):

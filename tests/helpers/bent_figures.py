@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.record import Seeds, Series, finding
 from harness.summary.steady_state import steady_state
-from harness.telemetry.energy import EnergyReadings, energy
+from harness.telemetry.energy import EnergyReadings, trial_energy
 from report.compare.cells import Cell, cells_of, to_target
 from report.compare.spread import unit_spreads
 from report.stats.equivalence import seeds_bounded, seeds_hold
@@ -71,7 +71,7 @@ def short_energy(rng: Generator) -> Draw:
     joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
     at = np.arange(0, 190.0)
     read = EnergyReadings(list(zip(at, np.interp(at, edges, joules), strict=True)), [])
-    told = energy([read], [(begin, begin + 5) for begin in begins], None)
+    told = trial_energy([read], [(begin, begin + 5) for begin in begins], None)
     off = told.joules is not None and abs(told.joules / 30_000 - 1) > (told.band or 0)
     return off, told.joules is None
 

@@ -78,7 +78,7 @@ def evidence_of(make: Callable[[Path], object]) -> Evidence:
     """What it writes, read back; the summaries of constructed records are believed."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)  # thousands of files that need not last
-        patch.setattr(reading, "other_summary", lambda record, anew: "")
+        patch.setattr(reading, "differing_part", lambda record, anew: "")
         make(Path(folder))
         return evidence_in(Path(folder), purchase=False)
 

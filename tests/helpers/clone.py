@@ -73,22 +73,22 @@ def hasten(root: Path) -> None:
 @contextmanager
 def unwatched() -> Iterator[None]:
     """A process that watches a trial costs as much as the stand-in itself."""
-    watches, recorder.start = recorder.start, lambda work, device, pid: None
+    watches, recorder.start_sampling = recorder.start_sampling, lambda work, device, pid: None
     try:
         yield
     finally:
-        recorder.start = watches
+        recorder.start_sampling = watches
 
 
 def open_session(root: Path) -> Session:
     """The clone's open session of its plan, or a new one."""
-    opened = session.find_open(root, "mine")
+    opened = session.find_open_session(root, "mine")
     if opened is not None:
         return opened
     loaded = plan_file.load_plan(root, "mine")
     planned = plan_file.plan_trials(loaded, plan_file.PlanContext("cpu", "cpu", None, {}, {}), seed=1)
     trials, blocks = zip(*((item.trial, item.block) for item in planned), strict=True)
-    number = session.next_number(root / "state", root, MACHINE.id)
+    number = session.next_session_number(root / "state", root, MACHINE.id)
     now = datetime.now(UTC)
     new = Session(
         session=1,
@@ -103,7 +103,7 @@ def open_session(root: Path) -> Session:
         blocks=blocks,
         number=number,
     )
-    return session.begin(root, new)
+    return session.open_session(root, new)
 
 
 def bench(root: Path, **settings: Any) -> RunSetup:

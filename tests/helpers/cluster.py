@@ -52,7 +52,7 @@ class Bench:
 
     def jobs(self) -> list[int]:
         """The numbers of the jobs of the open submissions."""
-        return [batch.job for each in kept.all_open(self.root) for batch in each.batches if batch.job]
+        return [batch.job for each in kept.open_submissions(self.root) for batch in each.batches if batch.job]
 
     def begun(self) -> list[Path]:
         """The work folders of attempts whose trial has begun its steps."""

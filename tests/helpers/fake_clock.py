@@ -83,7 +83,7 @@ def watch(cards: Any, path: Path, clock: Clock, *own: int, seconds: int = SECOND
     """Writes to `path` what cards tell on a clock, beside a trial of the processes `own`."""
     ending = AfterSeconds(seconds)
     with path.open("w") as out:
-        sampler.run(out, sampler.Sampler(cards, OnlyCpu(), Family(*own)), 1.0, ending, clock)
+        sampler.sample_until_end(out, sampler.Sampler(cards, OnlyCpu(), Family(*own)), 1.0, ending, clock)
 
 
 def replay(trace: CardTrace, path: Path) -> None:

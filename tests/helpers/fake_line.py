@@ -25,13 +25,13 @@ from harness.engine.access import Connection
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import EngineFacts, Exit, Handle
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 from harness.gpu import amd, nvml
 from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint
-from harness.machine.load import load_from
+from harness.machine.load import read_load_from
 from harness.probe import describe
 from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Series, Window, store
 from harness.record.events import FILE as EVENTS
@@ -127,7 +127,7 @@ def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
             kind=box.kind,
             name=box.framework_name,
             count=len(cards),
-            unit=unit_of(cards[0]) if box.kind == "cuda" else None,
+            unit=unit_hash(cards[0]) if box.kind == "cuda" else None,
             capability=box.capability,
             memory_bytes=box.chips[0].memory_bytes,
         ),
@@ -218,17 +218,17 @@ def watch_trial(box: Box, files: Files, work: Path, device: DeviceRequest, scene
     clock = Clock(moved)
     moved(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvml, "library", lambda: driver)
+        patch.setattr(nvml, "load_library", lambda: driver)
         patch.setattr(amd, "Files", lambda root: files)
-        cards = sampler.source(device.kind, list(device.marks))
+        cards = sampler.find_cards(device.kind, list(device.marks))
         watch(cards, work / recorder.FILE, clock, *OWN, seconds=end + 4)
 
 
 def probed(box: Box, files: Files) -> dict[str, Any]:
     """What the probe reads of the machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nvml, "library", lambda: box.nvml({}))
-        return {**describe.everything(files), "architecture": "x86_64"}
+        patch.setattr(nvml, "load_library", lambda: box.nvml({}))
+        return {**describe.describe_machine(files), "architecture": "x86_64"}
 
 
 def run_line(
@@ -248,19 +248,19 @@ def run_line(
         return ConstructedEngine(box, facts, files, clock, building)
 
     def busy_little() -> Any:
-        told = load_from(files, box.nvml(box.strangers((0,))), os.getpid())
+        told = read_load_from(files, box.nvml(box.strangers((0,))), os.getpid())
         return told.model_copy(update={"busy_cpus": 0.3})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUDYNO_STATE", str(folder / "state"))
         for name in VISIBILITY:
             patch.delenv(name, raising=False)
-        patch.setattr(fingerprint, "everything", lambda: probed(box, files))
+        patch.setattr(fingerprint, "describe_machine", lambda: probed(box, files))
         patch.setattr(engine_choice, "find_engine", engine)
         patch.setattr(run_setup, "image_identity", lambda: None)
         patch.setattr(engine_choice, "image_identity", lambda: None)
-        patch.setattr(runner, "load", busy_little)
-        patch.setattr(recorder, "start", on_cards)
+        patch.setattr(runner, "read_load", busy_little)
+        patch.setattr(recorder, "start_sampling", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
         patch.setattr(report, "write", partial(build.write, drawn=False))

@@ -93,7 +93,7 @@ class FakeScheduler:
         if how == "its node died before it looked":
             yield state("NODE_FAIL", "node-failed")
             return
-        node.begin(jobs, trial, attempt)
+        node.begin_attempt(jobs, trial, attempt)
         if how == "its node died":
             yield state("NODE_FAIL", "node-failed")
         elif how == "forgotten":
@@ -111,7 +111,7 @@ class FakeScheduler:
             if how == "queued again":
                 restarts = 1
                 work = self._begin(jobs, job, trial, attempt + 1)
-                node.begin(jobs, trial, attempt + 1)
+                node.begin_attempt(jobs, trial, attempt + 1)
             asked = json.loads((work / "in" / "trial.json").read_text())["asked"]
             (work / "out" / "measurement.json").write_text(json.dumps(measurement(asked, 20)))
             _end(work, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from harness.record.published.claim_set import ClaimSet, load_claims
 from harness.record.store import Results, read_results
-from harness.summary.statistics import other_summary
+from harness.summary.statistics import differing_part
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.trials import reading
 from tests.helpers import ROOT
@@ -30,7 +30,7 @@ def evidence_here() -> Evidence:
     """Records whose summaries were held against their samples, claims and cards."""
     # The tests of the report believe the summaries of constructed records, in the order in which they come.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "other_summary", other_summary)
+        patch.setattr(reading, "differing_part", differing_part)
         return evidence_in(ROOT, purchase=False)
 
 

@@ -43,7 +43,7 @@ def alternating(root: Path, *asked: str) -> RunSetup:
 
 
 def go(root: Path, **options):
-    return runner.run(clone.ready(root), clone.open_session(root), clone.Quiet(), **options)
+    return runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet(), **options)
 
 
 def runs_in(process: psutil.Process, root: Path) -> bool:

@@ -78,7 +78,7 @@ class ForkedRun:
 @Line(Path(), {}, {}).verb()
 def go(root: str) -> None:
     with session.run_lock(Path(root) / "state"):
-        runner.run(clone.ready(Path(root)), clone.open_session(Path(root)), clone.Quiet())
+        runner.run_session(clone.ready(Path(root)), clone.open_session(Path(root)), clone.Quiet())
 
 
 def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: bool = False) -> ForkedRun:
@@ -100,7 +100,7 @@ def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: 
         os.dup2(sys.stderr.fileno(), 2)
         runner.POLL_SECONDS = 0.02
         if not watched:
-            recorder.start = lambda work, device, pid: None
+            recorder.start_sampling = lambda work, device, pid: None
         signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         prepare()
         go(Context(), root=str(root))

@@ -29,7 +29,7 @@ from harness.record.published.claim_set import load_claims
 from harness.record.result import Reported
 from harness.run import assemble, in_flight, session
 from harness.telemetry import reader
-from harness.units import seconds_of
+from harness.units import parse_seconds
 from report.buying.purchase import Purchase, load_purchase
 from tests.helpers import ROOT
 from tests.helpers.card_traces import TRACES
@@ -103,8 +103,8 @@ def telemetry() -> bytes:
 def assembled(output: Path) -> None:
     """A record reads back as it was written."""
     done = Exit(code=0 if (output / assemble.MEASUREMENT).exists() else 1)
-    made = assemble.assemble(started(), done, output, wall_seconds=5.0, locked=({}, False))
-    text = store.dump_json(assemble.judged(made))
+    made = assemble.assemble_record(started(), done, output, wall_seconds=5.0, locked=({}, False))
+    text = store.dump_json(assemble.judge_record(made))
     (output / "record.json").write_text(text, encoding="utf-8")
     assert store.dump_json(store.read_record(output / "record.json", "record.json")) == text
 
@@ -113,7 +113,7 @@ def note_of_a_start(root: Path) -> None:
     work = store.work_folder(root, "20260131-aaaaaa", "x-r1-0", 1)
     work.mkdir(parents=True)
     (root / "started.json").rename(work / in_flight.FILE)
-    assert all(begun.started.name for begun, _ in in_flight.attempts(root, "*"))
+    assert all(begun.started.name for begun, _ in in_flight.read_attempts(root, "*"))
 
 
 SPANS = ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)
@@ -143,18 +143,36 @@ def files() -> dict[str, HostileFile]:
     images, cards, lock = map(content, ("docker/images.toml", "results/cards.toml", "docker/cpu/lock.txt"))
     every = (
         ("plans/x.toml", plan_named_x(), toml_files, (), planned),
-        ("gpudyno.toml", SETTINGS, toml_files, (settings.Settings,), lambda at: settings.load(at, {}, {})),
+        (
+            "gpudyno.toml",
+            SETTINGS,
+            toml_files,
+            (settings.Settings,),
+            lambda at: settings.load_settings(at, {}, {}),
+        ),
         ("purchase.toml", FILE.encode(), toml_files, (Purchase,), load_purchase),
         ("results/claims/x.toml", claims, toml_files, (ClaimFile,), load_claims),
         ("results/cards.toml", cards, toml_files, (), load_cards),
         ("docker/images.toml", images, toml_files, (ImageFile,), with_images),
         ("site.toml", SITE, toml_files, (Site,), lambda root: load_site(root, None)),
         ("lock.txt", lock, damaged, (), lambda root: lock_packages(root / "lock.txt")),
-        ("results/.state/open/mine.txt", pointer, damaged, (), lambda root: session.find_open(root, "mine")),
+        (
+            "results/.state/open/mine.txt",
+            pointer,
+            damaged,
+            (),
+            lambda root: session.find_open_session(root, "mine"),
+        ),
         (assemble.MEASUREMENT, measured(), json_files, (Measurement,), assembled),
         (assemble.FAILURE, FAILURE, json_files, (Reported,), assembled),
         ("events.jsonl", EVENTS, json_lines, (), follow),
-        (reader.FILE, telemetry(), json_lines, (), lambda root: reader.read(root / reader.FILE, *SPANS)),
+        (
+            reader.FILE,
+            telemetry(),
+            json_lines,
+            (),
+            lambda root: reader.read_telemetry(root / reader.FILE, *SPANS),
+        ),
         ("started.json", note, json_files, (in_flight.InFlight,), note_of_a_start),
     )
     return {path: HostileFile(path, *more) for path, *more in every}
@@ -183,12 +201,12 @@ def test_a_file_is_read_or_refused_in_one_sentence_and_a_good_one_is_read(kind, 
 NAMES: dict[str, Callable[[Path, str], object]] = {
     "plan": plan_file.load_plan,
     "site": load_site,
-    "label": lambda root, text: settings.load(root, {}, {"label": text}),
-    "path": lambda root, text: settings.own_path(text),
-    "length": lambda root, text: seconds_of(text),
+    "label": lambda root, text: settings.load_settings(root, {}, {"label": text}),
+    "path": lambda root, text: settings.expand_path(text),
+    "length": lambda root, text: parse_seconds(text),
     "image": lambda root, text: load_images(ROOT).image(text),
     **{
-        f"GPUDYNO_{name.upper()}": lambda root, text, name=name: settings.load(
+        f"GPUDYNO_{name.upper()}": lambda root, text, name=name: settings.load_settings(
             root, {f"GPUDYNO_{name.upper()}": text}, {}
         )
         for name in settings.Settings.model_fields

@@ -8,7 +8,7 @@ from report.trials import reading
 @pytest.fixture(autouse=True)
 def _constructed_summaries_are_believed(request, monkeypatch):
     if "judged_anew" not in request.fixturenames:
-        monkeypatch.setattr(reading, "other_summary", lambda record, anew: "")
+        monkeypatch.setattr(reading, "differing_part", lambda record, anew: "")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.data.chest_xray import LABELS, PatientCount
-from harness.data.prepare import prepare
+from harness.data.xray_images import prepare_xrays
 from tests.harness.data.test_chest_xray import generated
 from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
 from tests.workloads.test_chexnet import asking
@@ -29,7 +29,7 @@ IMAGES = {"train": PatientCount(14, 28), "valid": PatientCount(2, 4), "test": Pa
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = generated(tmp_path_factory.mktemp("source"), patients=20, every_label=True)
     folder = tmp_path_factory.mktemp("data")
-    prepare(source, folder, expected=IMAGES)
+    prepare_xrays(source, folder, expected=IMAGES)
     return folder
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.files import unit_of
+from harness.files import unit_hash
 from tests.helpers.workload_runner import WORKLOADS, ran
 
 pytestmark = pytest.mark.torch
@@ -162,7 +162,7 @@ tell([seen("NVIDIA H100"), seen("NVIDIA H100 MIG 1g.10gb")])
 
 
 def test_a_card_is_known_by_the_hash_that_the_driver_s_uuid_gives_and_a_slice_of_one_is_not():
-    assert in_torch(UNITS) == [unit_of("GPU-01abcdef-0000"), None]
+    assert in_torch(UNITS) == [unit_hash("GPU-01abcdef-0000"), None]
 
 
 def test_a_device_of_another_kind_never_stands_in_for_the_one_asked():

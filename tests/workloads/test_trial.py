@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.data.datasets import dataset_named
+from harness.data.datasets import find_dataset
 from harness.record.events import read_spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 
@@ -282,7 +282,7 @@ def test_the_real_images_are_read_as_their_authors_made_them(read, name, train, 
     assert images.train.labels[:5] == first_labels
     channels, height, width = images.shape
     assert len(images.train.pixels) == train * channels * height * width
-    assert images.sha256 == dataset_named(name).sha256
+    assert images.sha256 == find_dataset(name).sha256
 
 
 @pytest.mark.data
@@ -291,4 +291,4 @@ def test_the_real_text_has_the_known_number_of_words_and_types():
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == (2088628, 217646, 245569)
     assert corpus.types == 33278
     assert list(corpus.train[:4]) == [0, 1, 2, 3]
-    assert corpus.sha256 == dataset_named("wikitext-2").sha256
+    assert corpus.sha256 == find_dataset("wikitext-2").sha256

@@ -18,7 +18,7 @@ from harness.engine.container import RunSpec
 from harness.engine.slurm.scheduler import ClusterJob
 from harness.engine.slurm.site import Site, require_one_line
 from harness.errors import UserError
-from harness.units import seconds_of
+from harness.units import parse_seconds
 
 TEMPLATE = Path(__file__).with_name("job.sh")
 
@@ -136,7 +136,7 @@ def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
 
 def _minutes(batch: Batch, site: Site) -> int:
     one = batch.spec.trial.timeout_seconds * (2 if batch.warm else 1)
-    seconds = seconds_of(site.time_limit) if site.time_limit else one + START_SECONDS
+    seconds = parse_seconds(site.time_limit) if site.time_limit else one + START_SECONDS
     return max(1, math.ceil(seconds / 60))
 
 

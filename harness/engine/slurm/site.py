@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from harness.errors import PlanError
 from harness.record import DeviceKind, Model
-from harness.settings import own_path
-from harness.units import seconds_of
+from harness.settings import expand_path
+from harness.units import parse_seconds
 
 FILE = "site.toml"
 """In the clone, git-ignored: the profile that is taken where none is named."""
@@ -39,7 +39,7 @@ def _check_option(value: str) -> str:
 
 def _check_length(value: str) -> str:
     try:
-        seconds_of(value)
+        parse_seconds(value)
     except PlanError:
         raise ValueError(f"{value!r} is no length of time: write it as 30m, 8h or 1h30m") from None
     return value
@@ -105,7 +105,7 @@ def load_site(root: Path, named: str | None) -> Site:
 
     Raises PlanError with the file, the field and the reason.
     """
-    path = own_path(named) if named else root / FILE
+    path = expand_path(named) if named else root / FILE
     if not path.is_file():
         if named:
             raise PlanError(f"there is no site profile '{named}'", remedy="see docs/running.md for one")

@@ -30,7 +30,7 @@ class QueueAnswer:
     states: tuple[TaskState, ...]
 
 
-def ask(scheduler: Slurm) -> QueueAnswer:
+def ask_queue(scheduler: Slurm) -> QueueAnswer:
     """Ask once for all of this user's jobs."""
     now = datetime.now(UTC)
     return QueueAnswer(now, scheduler.states())
@@ -67,10 +67,10 @@ class Place:
         return any(not attempt.over for attempt in self.attempts)
 
 
-def places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Place, ...]:
+def trial_places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Place, ...]:
     """Each trial of each batch, in the order in which they were sent."""
-    jobs = kept.folder(root, submission.id)
-    begun = kept.begun(jobs)
+    jobs = kept.submission_folder(root, submission.id)
+    begun = kept.begun_attempts(jobs)
     # Of a trial each attempt is of the last batch whose attempts begin at it or below: one whose jobs never
     # began leaves its numbers to the next.
     owner: dict[tuple[str, int], str] = {}
@@ -84,11 +84,11 @@ def places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Pla
         for trial in batch.trials:
             numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
             state = states.get((batch.name, batch.task_index(trial)))
-            found.append(_place(jobs, batch, trial, numbers, state, answer))
+            found.append(_trial_place(jobs, batch, trial, numbers, state, answer))
     return tuple(found)
 
 
-def _place(
+def _trial_place(
     jobs: Path,
     batch: ClusterJob,
     trial: str,
@@ -99,7 +99,7 @@ def _place(
     first = batch.attempts[batch.trials.index(trial)]
     attempts = []
     for number in numbers:
-        work = kept.work_folder(jobs, trial, number)
+        work = kept.attempt_folder(jobs, trial, number)
         last = number == max(numbers)
         over = not last or _is_over(work, batch, state, answer, number - first)
         attempts.append(Attempt(number, work, over, last))
@@ -115,7 +115,7 @@ def _is_over(
     work: Path, batch: ClusterJob, state: TaskState | None, answer: QueueAnswer, restart: int
 ) -> bool:
     """Return whether a job's newest attempt at a trial has ended, as far as is known."""
-    if code_of(work) is not None:
+    if exit_code(work) is not None:
         return True
     if state is None:
         job = work / "job"
@@ -132,32 +132,32 @@ def end_lines(work: Path) -> list[tuple[str, str, float]]:
     return [(kind, which, float(seconds)) for kind, which, seconds in lines]
 
 
-def code_of(work: Path) -> int | None:
+def exit_code(work: Path) -> int | None:
     """Return the code that an attempt ended with; null where its job could not say."""
     codes = (int(value) for kind, value, _ in end_lines(work) if kind == "code")
     return next(codes, None)
 
 
-def ended_at(attempt: Attempt) -> datetime:
+def end_time(attempt: Attempt) -> datetime:
     """Return when it ended: as its job says, else when it last wrote anything."""
     reported = [seconds for _, _, seconds in end_lines(attempt.work)]
     written = [path.stat().st_mtime for path in attempt.work.rglob("*") if path.is_file()]
     return datetime.fromtimestamp(max(reported or written), UTC)
 
 
-def ending(
+def attempt_exit(
     jobs: Path,
     attempt: Attempt,
     place: Place,
     scheduler: Slurm,
 ) -> Exit:
     """Return how an attempt ended, as its job and its scheduler wrote it, and as the scheduler reports it."""
-    code = code_of(attempt.work)
+    code = exit_code(attempt.work)
     log = log_tail(attempt.work / LOG)
     # A step that was cancelled may leave with 0 as well, but has measured nothing.
     if code == 0 and (attempt.work / "out" / MEASUREMENT).exists():
         return Exit(code=0, log=log)
-    own_log = _part_of_log(jobs, attempt, place)
+    own_log = _log_part(jobs, attempt, place)
     exit = scheduler.reported_exit(f"{own_log}\n{log}")
     state = place.state if attempt.last_of_job else None
     if exit is None and state is not None and state.cause is not None:
@@ -172,7 +172,7 @@ def ending(
     return replace(GONE if gone else Exit(), code=code, log=log or own_log)
 
 
-def _part_of_log(jobs: Path, attempt: Attempt, place: Place) -> str:
+def _log_part(jobs: Path, attempt: Attempt, place: Place) -> str:
     """Return what of a job's output was written while this attempt ran."""
     path = attempt.work / "job"
     number = path.read_text().strip() if path.is_file() else ""

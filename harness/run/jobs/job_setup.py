@@ -17,7 +17,14 @@ from harness.engine.slurm.script import spread_devices
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
 from harness.image.images import choose_image, load_images
-from harness.machine import VISIBILITY, Selection, local_names, look, passed_variables, recorded_variables
+from harness.machine import (
+    VISIBILITY,
+    Selection,
+    local_names,
+    look_at_machine,
+    passed_variables,
+    recorded_variables,
+)
 from harness.plan import plan_file, selection
 from harness.record import Gpu
 from harness.run.choice import Chosen
@@ -25,16 +32,16 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 
 
-def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
+def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
     """What `submit` works with, before anything is built or fetched.
 
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
     """
-    machine, _ = look(settings.label)
+    machine, _ = look_at_machine(settings.label)
     # This node's processor says nothing of the processors that the jobs will have.
     unknown = machine.cpu.model_copy(update={"native_16_bit": None})
     machine = machine.model_copy(update={"cpu": unknown})
-    selection = _selection(site)
+    selection = _site_selection(site)
     capability = (site.capability,) if site.capability else ()
     image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
@@ -44,14 +51,14 @@ def prepare(root: Path, settings: Settings, site: Site) -> RunSetup:
         machine=machine,
         selection=selection,
         image=image,
-        engine=_engine(root, settings, site, recorded_variables(passed, local_names())),
+        engine=_site_engine(root, settings, site, recorded_variables(passed, local_names())),
         plan=plan_file.load_plan(root, settings.plan),
         passed=passed,
         notes=(),
     )
 
 
-def _selection(site: Site) -> Selection:
+def _site_selection(site: Site) -> Selection:
     """Return the most devices that a trial may have, as far as the profile names them."""
     if site.device == "cpu":
         return Selection("cpu")
@@ -66,7 +73,7 @@ def _selection(site: Site) -> Selection:
     )
 
 
-def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
+def _site_engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
     """What makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv_engine(root, settings, recorded), name="slurm")
@@ -76,7 +83,7 @@ def _engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, s
     return ApptainerEngine(root, program, building, recorded, "slurm")
 
 
-def fitting(chosen: Chosen, site: Site) -> Chosen:
+def keep_fitting(chosen: Chosen, site: Site) -> Chosen:
     """Return the chosen trials without those whose devices cannot be spread evenly over the site's nodes."""
     reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
     able, others = selection.keep_wanted(

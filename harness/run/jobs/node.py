@@ -16,16 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import NoDevice
-from harness.files import alone
+from harness.files import hold_lock
 from harness.machine import (
     Selection,
     inherited_variables,
-    load,
     local_names,
-    look,
+    look_at_machine,
+    machine_folder,
     other_libraries,
-    own_folder,
-    select,
+    read_load,
+    select_devices,
     user_state_folder,
 )
 from harness.plan import own_file
@@ -33,36 +33,36 @@ from harness.record import Environment, Machine, Reported, Session, TrialSpec, s
 from harness.record.result import Reason
 from harness.run.assemble import FAILURE
 from harness.run.in_flight import FILE as STARTED
-from harness.run.jobs.submission import JobSpec, read, work_folder
-from harness.run.session import next_number
+from harness.run.jobs.submission import JobSpec, attempt_folder, read_submission
+from harness.run.session import next_session_number
 
 
-def begin(jobs: Path, name: str, attempt: int) -> int:
+def begin_attempt(jobs: Path, name: str, attempt: int) -> int:
     """Write what an attempt's record needs of its beginning."""
     job = read_job_spec(jobs, name)
-    job = job.model_copy(update={"environment": _in_this_shell(job.environment)})
-    work = work_folder(jobs, name, attempt)
-    machine, uuids = look(job.label)
+    job = job.model_copy(update={"environment": _shell_environment(job.environment)})
+    work = attempt_folder(jobs, name, attempt)
+    machine, uuids = look_at_machine(job.label)
     machine = machine.model_copy(update={"declared": job.declared})
-    _lay_out(jobs, name, job.trial, work)
+    _lay_out_input(jobs, name, job.trial, work)
     if job.warm is not None:
-        _lay_out(jobs, name, job.warm, jobs / "work" / f"{name}.warm")
-    selection, lacking = _devices(job, machine, uuids)
+        _lay_out_input(jobs, name, job.warm, jobs / "work" / f"{name}.warm")
+    selection, lacking = _trial_devices(job, machine, uuids)
     absent = next((folder for folder in job.folders if not Path(folder).exists()), None)
-    own = own_session(jobs, machine)
+    own = machine_session(jobs, machine)
     indices = tuple(gpu.index for gpu in selection.gpus)
-    started = job.started(attempt, own.id, machine, load(), indices)
-    keep(work / STARTED, started.model_dump_json())
-    keep(work / "cards", ",".join(selection.uuids or tuple(map(str, indices))))
-    keep(work / "meet", _meeting_point())
+    started = job.started(attempt, own.id, machine, read_load(), indices)
+    write_line(work / STARTED, started.model_dump_json())
+    write_line(work / "cards", ",".join(selection.uuids or tuple(map(str, indices))))
+    write_line(work / "meet", _meeting_point())
     if lacking:
-        _refuse(work, "no-device", lacking)
+        _write_refusal(work, "no-device", lacking)
     elif absent:
-        _refuse(work, "error", f"'{absent}' is not on this node")
+        _write_refusal(work, "error", f"'{absent}' is not on this node")
     return 1 if lacking or absent else 0
 
 
-def _in_this_shell(environment: Environment) -> Environment:
+def _shell_environment(environment: Environment) -> Environment:
     """The same with the job's own variables, which a site's modules change; a container has none."""
     if environment.base is not None:
         return environment
@@ -73,14 +73,14 @@ def _in_this_shell(environment: Environment) -> Environment:
     )
 
 
-def _refuse(work: Path, reason: Reason, message: str) -> None:
+def _write_refusal(work: Path, reason: Reason, message: str) -> None:
     reported = Reported(stage="start", reason=reason, message=message[:2000])
-    keep(work / "out" / FAILURE, reported.model_dump_json())
+    write_line(work / "out" / FAILURE, reported.model_dump_json())
 
 
-def _lay_out(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
+def _lay_out_input(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
     """What the trial reads: what is asked of it, and the user's own file as it was when it was sent."""
-    keep(work / "in" / "trial.json", trial.model_dump_json(indent=1))
+    write_line(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:
         own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
         store.write_whole(work / "in" / own_file.NAME, own, replace=True)
@@ -92,18 +92,18 @@ def read_job_spec(jobs: Path, name: str) -> JobSpec:
     return JobSpec.parse(path.read_bytes(), path.name)
 
 
-def keep(path: Path, text: str) -> None:
+def write_line(path: Path, text: str) -> None:
     """Writes a line in place of what was there, whole or not at all."""
     store.write_whole(path, text + "\n" if text else text, replace=True)
 
 
-def _devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[Selection, str]:
+def _trial_devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[Selection, str]:
     """Return the trial's devices, of those given to this job, and what is wrong with them."""
     kind = job.trial.asked.device
     if kind == "cpu":
         return Selection("cpu"), ""
     try:
-        found = select(machine, None, uuids=uuids, environ=os.environ)
+        found = select_devices(machine, None, uuids=uuids, environ=os.environ)
     except NoDevice as error:
         return Selection(kind), str(error)
     taken = Selection(kind, gpus=found.gpus[: job.devices], uuids=found.uuids[: job.devices])
@@ -113,24 +113,26 @@ def _devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> tuple[
     return taken, ""
 
 
-def own_session(jobs: Path, machine: Machine) -> Session:
+def machine_session(jobs: Path, machine: Machine) -> Session:
     """Return this machine's session of the submission; the first job that begins on it makes it."""
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
-    kept = own_folder(user_state_folder())
-    with alone(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
+    kept = machine_folder(user_state_folder())
+    with hold_lock(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
         if not path.is_file():
             now = datetime.now(UTC)
             changes = {
                 "id": session_id(now, secrets.token_hex(3)),
-                "number": next_number(kept, clone, machine.id),
+                "number": next_session_number(kept, clone, machine.id),
                 "machine": machine.id,
                 "label": machine.label,
                 "started_at": now,
                 "trials": (),
                 "blocks": (),
             }
-            keep(path, read(clone, jobs.name).whole.model_copy(update=changes).model_dump_json())
+            write_line(
+                path, read_submission(clone, jobs.name).whole.model_copy(update=changes).model_dump_json()
+            )
         return Session.parse(path.read_bytes(), path.name)
 
 
@@ -142,4 +144,4 @@ def _meeting_point() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(begin(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    sys.exit(begin_attempt(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

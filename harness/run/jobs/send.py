@@ -18,15 +18,15 @@ from harness.run.assemble import SayLine
 from harness.run.batch_search import FEWEST_BATCH_SIZES
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
-from harness.run.ready import ReadyRun, warm_up
+from harness.run.ready import ReadyRun, warm_up_trial
 from harness.run.session import PAUSE, Missing, sweep_key
-from harness.units import counted
+from harness.units import count_noun
 
 MOST_IN_ARRAY = 1000
 """SLURM's own limit, where a site has not set another, is 1001."""
 
 
-def batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
+def make_batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """What is missing as batches, those first whose first trial comes first in the plan."""
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.block_of
@@ -38,12 +38,12 @@ def batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing])
         for at in range(0, len(group), MOST_IN_ARRAY)
     ]
     first = len(submission.batches) + 1
-    return tuple(_batch(ready, submission, number, part) for number, part in enumerate(parts, first))
+    return tuple(_make_batch(ready, submission, number, part) for number, part in enumerate(parts, first))
 
 
-def _batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
-    jobs = kept.folder(ready.root, submission.id).resolve()
-    begun = kept.begun(jobs)
+def _make_batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:
+    jobs = kept.submission_folder(ready.root, submission.id).resolve()
+    begun = kept.begun_attempts(jobs)
     # Beyond its records, an attempt may have begun that has none.
     attempts = tuple(max(item.attempt, begun.get(item.trial.id, [0])[-1] + 1) for item in items)
     variant = items[0].trial.asked.variant
@@ -56,7 +56,7 @@ def _batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence
             attempts=attempts,
             sent_at=datetime.now(UTC),
         ),
-        title=f"{what}{gpus}: {counted(len(items), 'trial')} of plan '{submission.whole.plan}'",
+        title=f"{what}{gpus}: {count_noun(len(items), 'trial')} of plan '{submission.whole.plan}'",
         root=ready.root.resolve(),
         jobs=jobs,
         cache=jobs / "cache" / items[0].trial.asked.environment,
@@ -74,7 +74,7 @@ def _batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence
     )
 
 
-def lay_out(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
+def lay_out_orders(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
     """Writes what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def lay_out(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
             devices=placed.on_each,
             nodes=placed.nodes,
             folders=tuple(str(folder) for _, folder in ready.data(trial)),
-            warm=warm_up(trial) if batch.warm else None,
+            warm=warm_up_trial(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
         if trial.asked.file is not None:
@@ -131,38 +131,38 @@ def dependency(
     return ",".join(parts) or None
 
 
-def send(
+def send_batches(
     ready: ReadyRun, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
 ) -> Submission:
     """Sends batches one after the other, each written down before; raises as Slurm.send does."""
     # The last that was sent before and may still wait.
-    known = [batch for each in kept.all_open(ready.root) for batch in each.batches]
+    known = [batch for each in kept.open_submissions(ready.root) for batch in each.batches]
     live = [batch for batch in known if batch.job and not batch.given_up]
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     sent: list[tuple[Batch, str]] = []
-    for part in in_order(parts, submission):
-        batch = _waiting(part, submission, sent, last)
-        path = write(ready, submission, batch)
+    for part in sort_batches(parts, submission):
+        batch = _add_dependency(part, submission, sent, last)
+        path = write_batch(ready, submission, batch)
         job = batch.job.model_copy(update={"sent_at": datetime.now(UTC)})
-        submission = _with(ready.root, submission, job)
+        submission = _replace_job(ready.root, submission, job)
         number = scheduler.send(path)
-        submission = _with(ready.root, submission, job.model_copy(update={"job": number}))
+        submission = _replace_job(ready.root, submission, job.model_copy(update={"job": number}))
         last = str(number)
         sent.append((batch, last))
         say(f"job {number}: {batch.title}")
     return submission
 
 
-def shown(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
+def preview_scripts(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
     """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
     sent: list[tuple[Batch, str]] = []
-    for number, part in enumerate(in_order(parts, submission), 1):
-        batch = _waiting(part, submission, sent, sent[-1][1] if sent else None)
+    for number, part in enumerate(sort_batches(parts, submission), 1):
+        batch = _add_dependency(part, submission, sent, sent[-1][1] if sent else None)
         sent.append((batch, f"JOB{number}"))
         yield batch_script(batch, submission.site)
 
 
-def _waiting(
+def _add_dependency(
     part: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], last: str | None
 ) -> Batch:
     """A batch with what it waits for: `last` where the site's jobs go one by one."""
@@ -170,7 +170,7 @@ def _waiting(
     return replace(part, dependency=dependency(part, submission, sent, before))
 
 
-def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
+def sort_batches(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
     """Earlier blocks of time first, and of a sweep the smaller batch sizes; else as they come."""
     blocks = submission.whole.block_of
     places: dict[str, int] = {}
@@ -184,16 +184,16 @@ def in_order(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
     return sorted(parts, key=key)
 
 
-def write(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
+def write_batch(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
     """The batch's script, and what its jobs read."""
-    lay_out(ready, submission, batch)
+    lay_out_orders(ready, submission, batch)
     path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
     store.write_whole(path, batch_script(batch, submission.site), replace=True)
     return path
 
 
-def _with(root: Path, submission: Submission, job: ClusterJob) -> Submission:
+def _replace_job(root: Path, submission: Submission, job: ClusterJob) -> Submission:
     others = tuple(each for each in submission.batches if each.name != job.name)
     changed = submission.model_copy(update={"batches": (*others, job)})
-    kept.write(root, changed)
+    kept.write_submission(root, changed)
     return changed

@@ -78,17 +78,17 @@ def jobs_folder(root: Path) -> Path:
     return store.clone_state_folder(root) / "jobs"
 
 
-def folder(root: Path, submission_id: str) -> Path:
+def submission_folder(root: Path, submission_id: str) -> Path:
     """One submission's."""
     return jobs_folder(root) / submission_id
 
 
-def work_folder(jobs: Path, trial: str, attempt: int) -> Path:
+def attempt_folder(jobs: Path, trial: str, attempt: int) -> Path:
     """One attempt's."""
     return jobs / "work" / f"{trial}.a{attempt}"
 
 
-def begun(jobs: Path) -> dict[str, list[int]]:
+def begun_attempts(jobs: Path) -> dict[str, list[int]]:
     """Return the numbers of each trial's attempts that began, in order, by one look at the folder."""
     numbers: dict[str, list[int]] = {}
     work = jobs / "work"
@@ -99,15 +99,15 @@ def begun(jobs: Path) -> dict[str, list[int]]:
     return {trial: sorted(found) for trial, found in numbers.items()}
 
 
-def write(root: Path, submission: Submission) -> None:
+def write_submission(root: Path, submission: Submission) -> None:
     """Keeps it in place of what it was."""
     text = submission.model_dump_json(indent=1) + "\n"
-    store.write_whole(folder(root, submission.id) / FILE, text, replace=True)
+    store.write_whole(submission_folder(root, submission.id) / FILE, text, replace=True)
 
 
-def read(root: Path, submission_id: str) -> Submission:
+def read_submission(root: Path, submission_id: str) -> Submission:
     """Return one submission; raises RecordError where it cannot be read."""
-    path = folder(root, submission_id) / FILE
+    path = submission_folder(root, submission_id) / FILE
     where = path.relative_to(root).as_posix()
     try:
         text = path.read_bytes()
@@ -121,7 +121,7 @@ def _open_mark(root: Path, submission_id: str) -> Path:
     return jobs_folder(root) / "open" / f"{submission_id}.txt"
 
 
-def all_open(root: Path) -> tuple[Submission, ...]:
+def open_submissions(root: Path) -> tuple[Submission, ...]:
     """Return the open submissions of all plans, in the order in which they began.
 
     Raises UserError in a clone from which another user sends: a scheduler tells each of their own jobs alone.
@@ -129,29 +129,29 @@ def all_open(root: Path) -> tuple[Submission, ...]:
     if jobs_folder(root).is_dir() and jobs_folder(root).stat().st_uid != os.getuid():
         raise UserError("another user sends jobs from this clone", remedy="make a clone of your own")
     every = _open_mark(root, "*")
-    found = (read(root, path.stem) for path in every.parent.glob(every.name))
+    found = (read_submission(root, path.stem) for path in every.parent.glob(every.name))
     return tuple(sorted(found, key=lambda each: each.whole.started_at))
 
 
-def begin(root: Path, submission: Submission) -> None:
+def begin_submission(root: Path, submission: Submission) -> None:
     """Keeps a new submission. An earlier one of its plan stays open while it has jobs."""
-    write(root, submission)
+    write_submission(root, submission)
     store.write_whole(_open_mark(root, submission.id), submission.id + "\n", replace=True)
 
 
-def replaced(root: Path, submission: Submission) -> bool:
+def is_replaced(root: Path, submission: Submission) -> bool:
     """Whether a later one of the same plan goes on in its place."""
-    alike = [each for each in all_open(root) if each.whole.plan == submission.whole.plan]
+    alike = [each for each in open_submissions(root) if each.whole.plan == submission.whole.plan]
     return any(each.whole.started_at > submission.whole.started_at for each in alike)
 
 
-def close(root: Path, submission: Submission) -> None:
+def close_submission(root: Path, submission: Submission) -> None:
     """No job of it is left to follow."""
     _open_mark(root, submission.id).unlink(missing_ok=True)
 
 
-def alone(root: Path) -> AbstractContextManager[None]:
+def submissions_lock(root: Path) -> AbstractContextManager[None]:
     """One line at a time sends, collects or cancels in a clone: raises Busy for a second one."""
     remedy = "put the clone on a file system with locks (Lustre: mount it with -o flock)"
     busy = Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
-    return files.alone(jobs_folder(root) / "lock", remedy, busy)
+    return files.hold_lock(jobs_folder(root) / "lock", remedy, busy)

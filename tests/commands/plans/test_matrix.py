@@ -7,16 +7,18 @@ import re
 import pytest
 
 from commands.plans import matrix
-from harness.run import on_paper
-from harness.run.choice import choose
+from harness.run import named_cards
+from harness.run.choice import choose_trials
 from harness.settings import Settings
 from tests.helpers import ROOT
 
 
 @pytest.fixture(scope="module")
 def mission():
-    setup = on_paper.prepare(ROOT, Settings(plan="mission", engine="venv", budget="8h"), "4x RTX 4090")
-    return setup, choose(setup)
+    setup = named_cards.prepare_for_cards(
+        ROOT, Settings(plan="mission", engine="venv", budget="8h"), "4x RTX 4090"
+    )
+    return setup, choose_trials(setup)
 
 
 def test_each_trial_and_each_reason_has_its_line_and_none_is_wider_than_a_terminal(mission):

@@ -11,7 +11,7 @@ import pytest
 from commands.plans.prospects import Prospects, device_of, planned_on, prospects, prospects_on
 from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu, TrialSpec
-from harness.run import on_paper
+from harness.run import named_cards
 from harness.settings import Settings
 from report.analysis import AnalysisRequest, analyse
 from report.claims.answers import LADDER
@@ -41,7 +41,7 @@ SETTLED_SECONDS = 60.0
 def device_like(card: str) -> TargetDevice:
     if not card:
         return CPU
-    setup = on_paper.prepare(ROOT, Settings(engine="venv"), card)
+    setup = named_cards.prepare_for_cards(ROOT, Settings(engine="venv"), card)
     return device_of(setup.machine, setup.selection)
 
 

@@ -14,7 +14,7 @@ from harness.bundle import archive, contents
 from harness.bundle.judgement import Demand, judge
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, UserError
-from harness.files import sha256_of
+from harness.files import hash_file
 from harness.record import store
 from tests.helpers import ROOT, bundled
 from tests.helpers import records_builder as build
@@ -119,8 +119,8 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
     assert "Constructed Card A" in page and "Constructed Card B" in page
     page_one, said = page.partition("\n## ")[0], capsys.readouterr().out
     for path in paths:
-        assert f"From {path.name}, SHA-256 `{sha256_of(path)}`" in page_one.replace("\\", "")
-        assert f"SHA-256: {sha256_of(path)}" in said
+        assert f"From {path.name}, SHA-256 `{hash_file(path)}`" in page_one.replace("\\", "")
+        assert f"SHA-256: {hash_file(path)}" in said
     assert {analysis.lead, *analysis.request.named} == {bundled.LEAD, bundled.OTHER}
     header, *trials = (tmp_path / "out" / "trials.csv").read_text().splitlines()
     assert header.startswith("path,session,plan,")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.data.datasets import DATASETS, check, dataset_named
+from harness.data.datasets import DATASETS, check_dataset, find_dataset
 from harness.errors import UserError
 from tests.helpers import ROOT
 from tests.helpers.checks import require
@@ -16,7 +16,7 @@ from tests.helpers.checks import require
 
 def test_an_unknown_data_set_is_refused_with_those_there_are():
     with pytest.raises(UserError, match="no data set is called 'imagenet'; take one of cifar-100, "):
-        dataset_named("imagenet")
+        find_dataset("imagenet")
 
 
 def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
@@ -32,7 +32,7 @@ def test_the_table_and_the_workloads_agree_on_every_hash(monkeypatch):
         hashes = getattr(theirs, table)
         ours = {member.path: member.sha256 for member in DATASETS[name].members if member.trained_on}
         assert ours == hashes
-        assert dataset_named(name).sha256 == theirs._hash_of_hashes(hashes)
+        assert find_dataset(name).sha256 == theirs._hash_of_hashes(hashes)
 
 
 def test_the_downloads_of_a_data_set_give_every_member():
@@ -66,5 +66,5 @@ def test_the_slow_host_of_cifar_is_asked_last():
 def test_the_real_data_is_accepted(name):
     folder = os.environ.get("GPUDYNO_TEST_DATA", "")
     require("data", bool(folder) and Path(folder).is_dir(), "GPUDYNO_TEST_DATA names no folder")
-    found = check(dataset_named(name), Path(folder))
+    found = check_dataset(find_dataset(name), Path(folder))
     assert (found.state, found.why) == ("complete", None)

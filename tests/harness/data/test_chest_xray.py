@@ -17,9 +17,18 @@ from PIL import Image
 
 from commands import measure
 from harness.data import chest_xray
-from harness.data.chest_xray import LABELS, TABLE, WHOLE, Entry, PatientCount, parts, read_table, sizes
-from harness.data.fetch import DataFolders, resolve
-from harness.data.prepare import PIXELS, Prepared, prepare
+from harness.data.chest_xray import (
+    LABELS,
+    TABLE,
+    WHOLE,
+    Entry,
+    PatientCount,
+    read_table,
+    split_patients,
+    split_sizes,
+)
+from harness.data.fetch import DataFolders, resolve_datasets
+from harness.data.xray_images import PIXELS, Prepared, prepare_xrays
 from harness.errors import DataError, UserError
 from tests.helpers import ROOT
 
@@ -55,7 +64,7 @@ def generated(folder: Path, *, patients: int = PATIENTS, pixels: int = 32, every
 
 
 def made(source: Path, folder: Path) -> Prepared:
-    return prepare(source, folder, expected=IMAGES)
+    return prepare_xrays(source, folder, expected=IMAGES)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +79,7 @@ def ready(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 def test_the_study_s_counts_are_those_of_its_rule_for_as_many_patients():
     entries = [Entry(f"{patient}.png", patient, (0,) * 14) for patient in range(1, 30806)]
-    assert {part: size.patients for part, size in sizes(parts(entries)).items()} == {
+    assert {part: size.patients for part, size in split_sizes(split_patients(entries)).items()} == {
         "train": 21563,
         "valid": 3080,
         "test": 6162,
@@ -81,7 +90,7 @@ def test_the_study_s_counts_are_those_of_its_rule_for_as_many_patients():
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
 def test_no_patient_is_in_two_parts_and_no_image_is_lost(patients):
     entries = [Entry(f"{place}.png", patient, (0,) * 14) for place, patient in enumerate(patients)]
-    split = parts(entries)
+    split = split_patients(entries)
     assert sorted(entry.image for of in split.values() for entry in of) == sorted(e.image for e in entries)
     groups = [{entry.patient for entry in split[part]} for part in WHOLE]
     assert sum(map(len, groups)) == len(set(patients))
@@ -190,10 +199,10 @@ def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, c
 
 def test_a_plan_finds_what_was_made_ready_and_says_how_to_make_it(ready: Prepared, tmp_path: Path):
     folders = DataFolders(own=None, cache=ready.folder.parent)
-    found = resolve(["chestxray"], folders=folders, allow_generated=True)["chestxray"]
+    found = resolve_datasets(["chestxray"], folders=folders, allow_generated=True)["chestxray"]
     assert (found.source, found.sha256, found.subfolder) == ("real", ready.sha256, "chestxray")
     with pytest.raises(DataError, match=r"is not made ready.*`invoke build --only chestxray --from FOLDER"):
-        resolve(["chestxray"], folders=DataFolders(own=None, cache=tmp_path), allow_generated=True)
+        resolve_datasets(["chestxray"], folders=DataFolders(own=None, cache=tmp_path), allow_generated=True)
 
 
 @pytest.mark.parametrize("lost", ["table.csv", "images.npy"])
@@ -201,4 +210,4 @@ def test_a_set_that_lost_a_file_is_refused_by_its_name(ready: Prepared, tmp_path
     shutil.copytree(ready.folder, tmp_path / "chestxray")
     (tmp_path / "chestxray" / lost).unlink()
     with pytest.raises(DataError, match=rf"{lost}' in .*: it is not there; unpack"):
-        resolve(["chestxray"], folders=DataFolders(own=tmp_path, cache=tmp_path))
+        resolve_datasets(["chestxray"], folders=DataFolders(own=tmp_path, cache=tmp_path))

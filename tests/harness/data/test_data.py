@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from harness.data import download as data_download
-from harness.data.datasets import Download, Member, check
-from harness.data.fetch import fetch, locked
+from harness.data.datasets import Download, Member, check_dataset
+from harness.data.fetch import fetch_dataset, hold_folder
 from harness.errors import Busy, DataError, NoNetwork, NoSpace
 from harness.network import USER_AGENT
 from tests.helpers.mirror import CONTENT, MEMBERS, TARBALL, files_in, put, sha256, tarball, toy
@@ -22,7 +22,7 @@ PAGE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code
 def test_a_data_set_is_fetched_unpacked_and_only_the_files_of_the_table_are_kept(mirror, tmp_path):
     mirror.files["/toy.tar.gz"] = TARBALL
     seen = []
-    fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d", progress=lambda *a: seen.append(a))
+    fetch_dataset(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d", progress=lambda *a: seen.append(a))
     assert files_in(tmp_path / "d") == set(CONTENT)
     assert (tmp_path / "d/toy/train").read_bytes() == CONTENT["toy/train"]
     assert seen[-1] == ("toy.tar.gz", len(TARBALL), len(TARBALL))
@@ -33,8 +33,8 @@ def test_a_data_set_is_fetched_unpacked_and_only_the_files_of_the_table_are_kept
 def test_what_is_complete_is_not_fetched_again(mirror, tmp_path):
     mirror.files["/toy.tar.gz"] = TARBALL
     dataset = toy(f"{mirror.url}/toy.tar.gz")
-    fetch(dataset, tmp_path / "d")
-    fetch(dataset, tmp_path / "d")
+    fetch_dataset(dataset, tmp_path / "d")
+    fetch_dataset(dataset, tmp_path / "d")
     assert mirror.asked == ["/toy.tar.gz"]
 
 
@@ -46,7 +46,7 @@ def test_the_next_mirror_is_asked_when_one_does_not_give_the_file(mirror, tmp_pa
         mirror.status["/first"] = 403
     if how == "cuts off":
         mirror.cut_at["/first"] = [100_000]
-    fetch(toy(f"{mirror.url}/first", f"{mirror.url}/second"), tmp_path / "d")
+    fetch_dataset(toy(f"{mirror.url}/first", f"{mirror.url}/second"), tmp_path / "d")
     assert mirror.asked == ["/first", "/second"]
     assert files_in(tmp_path / "d") == set(CONTENT)
 
@@ -62,7 +62,7 @@ def test_the_next_mirror_is_asked_when_one_does_not_give_the_file(mirror, tmp_pa
 def test_a_download_that_is_another_file_is_named_and_leaves_none(mirror, tmp_path, sent, says):
     mirror.files["/toy.tar.gz"] = sent
     with pytest.raises(DataError, match=says):
-        fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
+        fetch_dataset(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
     assert files_in(tmp_path / "d") == set()
 
 
@@ -76,7 +76,7 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
     with pytest.raises(
         data_download.Offline, match=r"mirror\.invalid is not known.*other\.invalid"
     ) as caught:
-        fetch(dataset, tmp_path / "d")
+        fetch_dataset(dataset, tmp_path / "d")
     assert time.monotonic() - began < 30
     assert caught.value.exit_code == 4
 
@@ -84,7 +84,7 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
 def test_a_disk_that_is_too_small_is_told_before_anything_is_fetched(mirror, tmp_path):
     huge = replace(MEMBERS[0], size=1 << 60)
     with pytest.raises(NoSpace, match=r"'toy' needs .* MiB of disk and .* MiB are free in '.*/d'"):
-        fetch(toy(f"{mirror.url}/toy.tar.gz", members=(huge, MEMBERS[1])), tmp_path / "d")
+        fetch_dataset(toy(f"{mirror.url}/toy.tar.gz", members=(huge, MEMBERS[1])), tmp_path / "d")
     assert mirror.asked == []
 
 
@@ -92,7 +92,7 @@ def test_a_member_that_is_not_what_its_hash_says_is_not_put_in_place(mirror, tmp
     other = tarball({**CONTENT, "toy/test": b"tset" * 1000})
     mirror.files["/toy.tar.gz"] = other
     with pytest.raises(DataError, match="'toy/test' as unpacked is not what its hash says"):
-        fetch(toy(f"{mirror.url}/toy.tar.gz", body=other), tmp_path / "d")
+        fetch_dataset(toy(f"{mirror.url}/toy.tar.gz", body=other), tmp_path / "d")
     assert files_in(tmp_path / "d") == set()
 
 
@@ -100,7 +100,7 @@ def test_what_lies_corrupt_in_our_own_folder_is_replaced_whole(mirror, tmp_path)
     mirror.files["/toy.tar.gz"] = TARBALL
     (tmp_path / "d/toy").mkdir(parents=True)
     (tmp_path / "d/toy/train").write_bytes(b"short")
-    fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
+    fetch_dataset(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
     assert files_in(tmp_path / "d") == set(CONTENT)
 
 
@@ -121,10 +121,10 @@ def test_files_fetched_one_by_one_are_inflated_and_put_in_place_together(mirror,
     )
     dataset = replace(toy(), downloads=files)
     with pytest.raises(NoNetwork, match="answered 503"):
-        fetch(dataset, tmp_path / "d")
+        fetch_dataset(dataset, tmp_path / "d")
     assert files_in(tmp_path / "d") == set()
     mirror.status.clear()
-    fetch(dataset, tmp_path / "d")
+    fetch_dataset(dataset, tmp_path / "d")
     assert files_in(tmp_path / "d") == set(CONTENT)
 
 
@@ -135,11 +135,11 @@ def test_weights_are_put_beside_others_that_are_there_already(mirror, tmp_path):
         "one.pth", "plain", None, sha256(b"one"), (f"{mirror.url}/one.pth",), {"one.pth": "weights/one.pth"}
     )
     dataset = replace(toy(), members=(Member("weights/one.pth", None, sha256(b"one")),), downloads=(item,))
-    fetch(dataset, tmp_path / "d")
-    assert check(dataset, tmp_path / "d").state == "complete"
+    fetch_dataset(dataset, tmp_path / "d")
+    assert check_dataset(dataset, tmp_path / "d").state == "complete"
     assert files_in(tmp_path / "d") == {"weights/other.pth", "weights/one.pth"}
 
 
 def test_two_processes_do_not_fetch_into_one_folder(mirror, tmp_path):
-    with locked(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
-        fetch(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")
+    with hold_folder(tmp_path / "d"), pytest.raises(Busy, match="another gpudyno is fetching data"):
+        fetch_dataset(toy(f"{mirror.url}/toy.tar.gz"), tmp_path / "d")

@@ -60,7 +60,7 @@ def fetch(url: str, folder: Path, *, size: int | None = 1_000_000, seconds: floa
     item = Download("x.bin", "file", size, HASH, (url,), {})
     begun = time.monotonic()
     with pytest.raises((NoNetwork, DataError)) as caught:
-        data_download.download(item, folder, deadline=Deadline(seconds))
+        data_download.download_file(item, folder, deadline=Deadline(seconds))
     assert "x.bin" in str(caught.value) or "127.0.0.1" in str(caught.value)
     return time.monotonic() - begun
 

@@ -12,7 +12,7 @@ import pytest
 
 from commands import doctor, measure
 from commands.plans import matrix
-from harness.doctor.diagnosis import examine, lines
+from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
     Disk,
@@ -20,7 +20,7 @@ from harness.doctor.surroundings import (
     PlanEstimate,
     Surroundings,
     device_files,
-    older_rocm,
+    older_rocm_warning,
 )
 from harness.engine.access import ALL_CARDS
 from harness.engine.interface import EngineFacts
@@ -28,7 +28,7 @@ from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.image.images import load_images
-from harness.machine import select
+from harness.machine import select_devices
 from harness.network import Offline
 from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
@@ -50,7 +50,7 @@ PLAN = PlanEstimate(
 
 def around(*cards: Gpu, engine: EngineFacts | None = DOCKER, **more) -> Surroundings:
     machine = box(*cards, virtual="none", cpu=CPU, memory_bytes=64 * GIB)
-    return Surroundings(machine, select(machine, None), Load(load_average_1min=0.3), engine, **more)
+    return Surroundings(machine, select_devices(machine, None), Load(load_average_1min=0.3), engine, **more)
 
 
 def levels(findings) -> dict[str, str]:
@@ -64,7 +64,7 @@ def found(findings, words: str):
 
 
 def test_a_machine_that_has_everything_is_ready_and_told_in_full():
-    said = examine(
+    said = examine_surroundings(
         around(
             CARD,
             disks=(Disk("results", ROOT, 50 * GIB),),
@@ -74,7 +74,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
         PLAN,
     )
     assert "problem" not in levels(said).values()
-    assert lines(said) == [
+    assert diagnosis_lines(said) == [
         "ok      Docker Engine 27.1.1 answers",
         "ok      device 0: RTX 4090, 24.0 GiB, driver 570.86 (CUDA 12.8)",
         "ok      containers reach NVIDIA's cards through the NVIDIA runtime",
@@ -91,7 +91,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
 
 
 def test_without_an_engine_it_says_what_is_lost_and_goes_on():
-    said = examine(around(engine=None, refused=("no socket at /var/run/docker.sock",)))
+    said = examine_surroundings(around(engine=None, refused=("no socket at /var/run/docker.sock",)))
     assert "problem" not in levels(said).values()
     assert "no socket at" in found(said, "no container engine answers").what
     assert "system's libraries" in found(said, "no container engine answers").remedy
@@ -117,7 +117,7 @@ def test_without_an_engine_it_says_what_is_lost_and_goes_on():
     ],
 )
 def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, refusal, level, words):
-    assert found(examine(around(CARD, engine=engine, refusal=refusal)), words).level == level
+    assert found(examine_surroundings(around(CARD, engine=engine, refusal=refusal)), words).level == level
 
 
 @pytest.mark.parametrize(
@@ -131,26 +131,26 @@ def test_the_way_of_a_container_to_nvidia_s_cards_is_found_or_missed(engine, ref
 def test_the_doctor_names_each_command_that_gives_containers_the_card(name, virtual, steps):
     given = around(CARD, engine=replace(DOCKER, name=name, runtimes=("runc",)), refusal="refused")
     given = replace(given, machine=given.machine.model_copy(update={"virtual": virtual}))
-    remedy = found(examine(given), "gets to NVIDIA's cards: refused").remedy
+    remedy = found(examine_surroundings(given), "gets to NVIDIA's cards: refused").remedy
     every = ("nvidia-ctk cdi", "nvidia-ctk runtime", "restart docker", "Docker Desktop")
     assert {step for step in every if step in remedy} == steps
 
 
 def test_the_podman_that_the_doctor_asks_for_is_the_one_that_gives_cards():
     old = replace(DOCKER, name="podman", cdi=False, version="4.9.3")
-    said = examine(around(CARD, engine=old, refusal="Podman 4.9.3 silently gives none"))
+    said = examine_surroundings(around(CARD, engine=old, refusal="Podman 4.9.3 silently gives none"))
     finding = found(said, "silently gives none")
     assert (finding.level, finding.remedy[:23]) == ("problem", "use Podman 5.4 or newer")
 
 
 def test_an_amd_card_needs_its_device_files_and_their_group():
     amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
-    assert "problem" in levels(examine(around(amd))).values()
+    assert "problem" in levels(examine_surroundings(around(amd))).values()
     nodes = (Node("/dev/kfd", 109, False), Node("/dev/dri/renderD128", 109, False))
-    said = examine(around(amd, nodes=nodes))
+    said = examine_surroundings(around(amd, nodes=nodes))
     assert "/dev/kfd of group 109" in found(said, "containers reach AMD").what
     assert "problem" not in levels(said).values()
-    alone = examine(around(amd, engine=None, nodes=nodes))
+    alone = examine_surroundings(around(amd, engine=None, nodes=nodes))
     assert "usermod -aG 109 $USER" in found(alone, "this user may not open").remedy
 
 
@@ -165,7 +165,9 @@ def test_an_amd_card_needs_its_device_files_and_their_group():
 def test_a_container_that_gets_no_amd_card_is_told_the_ways_that_lead_there(may_open, engine, ways):
     amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
     shut = {"refusal": "refused", "nodes": (Node("/dev/kfd", 109, may_open),)}
-    remedy = found(examine(around(amd, engine=replace(DOCKER, name=engine), **shut)), "refused").remedy
+    remedy = found(
+        examine_surroundings(around(amd, engine=replace(DOCKER, name=engine), **shut)), "refused"
+    ).remedy
     places = [remedy.index(way) for way in ways]
     assert places == sorted(places) and ("--python" in remedy) == may_open
 
@@ -181,14 +183,14 @@ def test_a_container_that_gets_no_amd_card_is_told_the_ways_that_lead_there(may_
     ],
 )
 def test_a_card_s_state_that_spoils_figures_is_warned_of(change, words):
-    assert found(examine(around(CARD.model_copy(update=change))), words).level == "warn"
+    assert found(examine_surroundings(around(CARD.model_copy(update=change))), words).level == "warn"
 
 
 def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
     divided = CARD.model_copy(update={"mig": "on"})
     given = around(divided)
-    given = replace(given, selection=select(given.machine, "0"))
-    assert found(examine(given), "has no slice").level == "problem"
+    given = replace(given, selection=select_devices(given.machine, "0"))
+    assert found(examine_surroundings(given), "has no slice").level == "problem"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
 def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, words):
     given = around(CARD)
     given = replace(given, machine=given.machine.model_copy(update=machine), load=Load(**load_now))
-    assert found(examine(given), words).level == "warn"
+    assert found(examine_surroundings(given), words).level == "warn"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
     ],
 )
 def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
-    said = examine(around(CARD, **more), PLAN)
+    said = examine_surroundings(around(CARD, **more), PLAN)
     assert found(said, words).level == "problem"
     assert found(said, words).remedy
     assert "problem" in levels(said).values()
@@ -244,7 +246,7 @@ def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
 )
 def test_without_a_network_what_stands_in_is_a_warning_and_called_by_its_name(names, instead):
     needs = tuple(DataNeed(name, False, 1, may_be_generated=True) for name in names)
-    said = examine(around(CARD, data=needs, answered={"a": Offline("a cannot be reached")}))
+    said = examine_surroundings(around(CARD, data=needs, answered={"a": Offline("a cannot be reached")}))
     assert found(said, f"{instead} will stand in").level == "warn"
 
 
@@ -252,8 +254,10 @@ def test_little_shared_memory_matters_only_without_a_container():
     plan = replace(PLAN, shared_memory_bytes=GIB)
     small = around(CARD, engine=None)
     small = replace(small, machine=small.machine.model_copy(update={"shared_memory_bytes": 2**26}))
-    assert "remount,size=1025M" in found(examine(small, plan), "/dev/shm holds 64 MiB").remedy
-    assert not any("/dev/shm" in what for what in levels(examine(replace(small, engine=DOCKER), plan)))
+    assert "remount,size=1025M" in found(examine_surroundings(small, plan), "/dev/shm holds 64 MiB").remedy
+    assert not any(
+        "/dev/shm" in what for what in levels(examine_surroundings(replace(small, engine=DOCKER), plan))
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,18 +267,20 @@ def test_a_host_with_an_older_rocm_than_the_image_is_told_what_serves_it(tmp_pat
     if host:
         (tmp_path / "opt/rocm/.info").mkdir(parents=True)
         (tmp_path / "opt/rocm/.info/version").write_text(f"{host}\n")
-    said = older_rocm(Files(tmp_path), load_images(ROOT).image("rocm").base)
+    said = older_rocm_warning(Files(tmp_path), load_images(ROOT).image("rocm").base)
     assert said == (
         f"this host has ROCm {host}, and its driver may be too old for the image's ROCm 10" if warned else ""
     )
     if warned:
         amd = Gpu(index=0, vendor="AMD", name="MI300X", memory_bytes=192 * GIB)
         nodes = (Node("/dev/kfd", 109, True),)
-        assert "--python" in found(examine(around(amd, nodes=nodes, older_rocm=said)), host).remedy
+        assert (
+            "--python" in found(examine_surroundings(around(amd, nodes=nodes, older_rocm=said)), host).remedy
+        )
 
 
 def test_an_interpreter_of_the_user_s_is_called_that_and_no_image():
-    said = examine(around(CARD), replace(PLAN, as_it_is=True, built=True))
+    said = examine_surroundings(around(CARD), replace(PLAN, as_it_is=True, built=True))
     assert "plan 'quick': your interpreter is taken as it is, " in found(said, "plan 'quick'").what
 
 
@@ -299,13 +305,13 @@ def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
 )
 def test_what_stands_in_the_way_of_data_is_told_with_its_remedy(met, level, words):
     needs = (DataNeed("cifar-100", False, 1, may_be_generated=True),)
-    finding = found(examine(around(data=needs, answered={"https://a/x": met})), words)
+    finding = found(examine_surroundings(around(data=needs, answered={"https://a/x": met})), words)
     assert finding.level == level and finding.remedy.startswith(met.remedy)
 
 
 def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     said = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu"))
     refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
     assert refusal.level == "problem"
@@ -315,7 +321,7 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
 def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, monkeypatch, capsys):
     state, full = tmp_path / "state", OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setenv("GPUDYNO_STATE", str(state))
-    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     monkeypatch.setattr(tempfile, "mkstemp", Mock(side_effect=full))
     asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
@@ -328,7 +334,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    monkeypatch.setattr(doctor, "reach", lambda hosts: {})
+    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     readings: list[Files] = []
     monkeypatch.setattr(nvidia, "describe", lambda library, files: readings.append(files) or [])
     doctor.diagnose(ROOT, Settings(plan="card", engine="venv"))

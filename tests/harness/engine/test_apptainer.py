@@ -21,7 +21,7 @@ from harness.engine.interface import Running
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image.images import load_images
 from harness.image.spec import BuildSettings
-from harness.run.setup import prepare
+from harness.run.setup import prepare_run
 from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.checks import golden, golden_difference
@@ -199,8 +199,8 @@ def test_singularity_is_taken_where_apptainer_is_not_and_nothing_where_neither_i
 def test_apptainer_is_taken_by_its_name_alone(engine, tmp_path):
     environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "DOCKER_HOST": f"unix://{tmp_path}/none"}
     settings = Settings(plan="mine", device="cpu", base="a-base:1")
-    assert prepare(engine.root, settings, environ).engine.name == "venv"
+    assert prepare_run(engine.root, settings, environ).engine.name == "venv"
     brought(engine)
-    assert prepare(engine.root, settings, environ).engine.name == "venv"
+    assert prepare_run(engine.root, settings, environ).engine.name == "venv"
     named = settings.model_copy(update={"engine": "apptainer"})
-    assert prepare(engine.root, named, environ).engine.name == "apptainer"
+    assert prepare_run(engine.root, named, environ).engine.name == "apptainer"

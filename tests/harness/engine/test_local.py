@@ -16,7 +16,7 @@ from harness.engine.interface import Running
 from harness.engine.venv import VenvEngine, run_alternatives
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.spec import venv_steps
-from harness.redact import leaks
+from harness.redact import find_leaks
 from tests.helpers import ROOT
 from tests.helpers.engine_bench import laid_out, run_spec
 from tests.helpers.images import IMAGES
@@ -58,10 +58,10 @@ def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp
     monkeypatch.setattr(venv, "find_spec", lambda name: None)
     for found, taken in (("/usr/bin/other", "/usr/bin/other"), (None, sys.executable)):
         monkeypatch.setattr(venv, "find_python", lambda version, found=found: found)
-        assert VenvEngine(ROOT)._interpreter(image) == taken
+        assert VenvEngine(ROOT)._find_interpreter(image) == taken
 
     with pytest.raises(NoEngine, match=r"'era-2019' is locked for Python 2.7, and none of it runs here"):
-        VenvEngine(ROOT)._interpreter(IMAGES.image("era-2019").model_copy(update={"pythons": ("2.7",)}))
+        VenvEngine(ROOT)._find_interpreter(IMAGES.image("era-2019").model_copy(update={"pythons": ("2.7",)}))
 
     def make() -> None:
         made = venv_steps(image, root=ROOT, venv=tmp_path / "made", interpreter=bare)[0]
@@ -119,7 +119,7 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
         False,
         ("LD_LIBRARY_PATH leads to libraries that no lock names",),
     )
-    assert leaks(told.model_dump_json()) == ()
+    assert find_leaks(told.model_dump_json()) == ()
     for name in ("LD_LIBRARY_PATH", "TZ"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 from harness.gpu import amd, nvidia
-from harness.machine import machine_from
-from harness.machine.load import load_from
-from harness.probe.describe import silent
+from harness.machine import make_machine
+from harness.machine.load import read_load_from
+from harness.probe.describe import silent_cards
 from harness.record.published.cards import load_cards
 from tests.helpers import ROOT
 from tests.helpers.fake_clock import Family
@@ -23,11 +23,11 @@ from tests.helpers.machines import bare, tree
 
 def test_a_nvidia_card_is_described_and_its_uuid_only_hashed():
     cards = nvidia.describe(FakeNvml(), Files(Path("/nowhere")))
-    machine = machine_from(bare(cards), "0123456789ab", None, ())
+    machine = make_machine(bare(cards), "0123456789ab", None, ())
     (card,) = machine.gpus
     assert (card.name, card.memory_bytes, card.driver_cuda) == (CARD["nvmlDeviceGetName"], 24 * 2**30, "12.8")
     assert (card.architecture, card.power_limit_watts, card.ecc, card.mig) == ("sm_89", 450.0, None, None)
-    assert card.unit == unit_of(CARD["nvmlDeviceGetUUID"]) == "739d08b7ff52fe19"
+    assert card.unit == unit_hash(CARD["nvmlDeviceGetUUID"]) == "739d08b7ff52fe19"
     assert CARD["nvmlDeviceGetUUID"][4:] not in machine.canonical()
     assert machine.label == "1x-rtx-4090"
 
@@ -75,7 +75,7 @@ def license(*states: int) -> dict[str, object]:
 def test_what_a_driver_says_of_a_card_s_slot_memory_and_license_is_told_and_left_out_where_it_is_silent(
     told, found
 ):
-    machine = machine_from(bare(nvidia.describe(FakeNvml([CARD | told]), Files())), "0123456789ab", None, ())
+    machine = make_machine(bare(nvidia.describe(FakeNvml([CARD | told]), Files())), "0123456789ab", None, ())
     kept = machine.gpus[0].model_dump(mode="json")
     more = ("pcie_generation_of_card", "remapping", "ecc_uncorrected_ever", "vgpu_license")
     assert {name: kept[name] for name in more if name in kept} == found
@@ -87,13 +87,13 @@ def test_a_driver_that_is_not_there_gives_no_cards():
 
 
 def test_the_slices_of_a_card_stand_in_its_place_as_cards_of_their_own():
-    machine = machine_from(bare(nvidia.describe(FakeNvml(SLICES), Files())), "0123456789ab", None, ())
+    machine = make_machine(bare(nvidia.describe(FakeNvml(SLICES), Files())), "0123456789ab", None, ())
     whole, first, second = machine.gpus
     assert [gpu.index for gpu in machine.gpus] == [1, 2, 3]
     assert (whole.name, whole.mig) == (CARD["nvmlDeviceGetName"], "off")
     assert (first.name, first.mig) == ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "3g.20gb of card 0")
     assert (first.memory_bytes, first.driver, first.architecture) == (20 * 2**30, whole.driver, "sm_89")
-    assert first.unit == unit_of(SLICES[2]["nvmlDeviceGetUUID"]) != second.unit
+    assert first.unit == unit_hash(SLICES[2]["nvmlDeviceGetUUID"]) != second.unit
 
 
 def test_a_card_in_mig_mode_without_a_slice_is_listed_and_says_so():
@@ -102,7 +102,7 @@ def test_a_card_in_mig_mode_without_a_slice_is_listed_and_says_so():
 
 
 def test_before_a_trial_processes_are_counted_over_slices_and_cards_alike(tmp_path):
-    found = load_from(tree(tmp_path, {}), FakeNvml(SLICES), pid=100)
+    found = read_load_from(tree(tmp_path, {}), FakeNvml(SLICES), pid=100)
     assert (found.other_gpu_processes, found.other_gpu_memory_bytes) == (1, 2**30)
 
 
@@ -138,7 +138,7 @@ AMD = {
 
 def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
     (card,) = amd.describe(tree(tmp_path, AMD))
-    machine = machine_from(bare([card]), "0123456789ab", None, ())
+    machine = make_machine(bare([card]), "0123456789ab", None, ())
     (found,) = machine.gpus
     assert (found.name, found.architecture, found.memory_bytes) == (
         "AMD Instinct MI300X",
@@ -160,7 +160,7 @@ def test_a_card_that_its_driver_calls_by_a_shared_name_is_named_by_its_chip(tmp_
         "/sys/class/kfd/kfd/topology/nodes/1/properties": node,
     }
     cards = amd.describe(tree(tmp_path, told))
-    named = [machine_from(bare(cards), "0123456789ab", None, (), known) for known in ((), load_cards(ROOT))]
+    named = [make_machine(bare(cards), "0123456789ab", None, (), known) for known in ((), load_cards(ROOT))]
     assert [(one.gpus[0].name, one.label) for one in named] == [
         ("AMD Radeon Graphics", "1x-unknown-card"),
         ("AMD MI300X", "1x-mi300x"),
@@ -180,7 +180,7 @@ def test_of_four_cards_that_the_kernel_shows_a_container_has_those_of_its_comput
     files = tree(tmp_path, {**told, "/dev/dri/renderD130": "", "/dev/kfd": ""})
     (card,) = amd.describe(files)
     assert (card["index"], card["uuid"], card["bus"]) == (0, "7d3b1c0a9f8e2d12", "0000:03:00.0")
-    assert list(silent(files, set(), None)) == []
+    assert list(silent_cards(files, set(), None)) == []
     for at in range(4):
         (tmp_path / f"dev/dri/renderD{128 + at}").touch()
     assert len(amd.describe(files)) == 4
@@ -196,12 +196,12 @@ def test_an_answer_of_a_driver_in_another_shape_is_none_and_spoils_no_other(answ
     nvml = FakeNvml()
     vars(nvml).update({name: lambda *_, **__: answer for name in names if name not in kept})
     described = nvidia.describe(nvml, Files())
-    machine_from(bare(described), "0123456789ab", None, ())
+    make_machine(bare(described), "0123456789ab", None, ())
     assert isinstance(described[0]["name"], str)
     cards = nvidia.NvidiaCards(nvml, [])
     (values,) = cards.sample(Family(1), True)
     assert values["power_watts"] == 300.0
-    assert nvidia.foreign(nvml, frozenset()) in (None, (0, 0))
+    assert nvidia.foreign_processes(nvml, frozenset()) in (None, (0, 0))
     assert answer == [] or "another shape" in cards.missing["0.memory"]
 
 

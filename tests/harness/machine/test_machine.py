@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, load, look, machine_id, own_folder
-from harness.machine.load import load_from
+from harness.machine import default_label, look_at_machine, machine_folder, machine_id, read_load
+from harness.machine.load import read_load_from
 from harness.probe import cpu, system
 from harness.record import machine_differences
-from harness.redact import leaks
+from harness.redact import find_leaks
 from tests.helpers import TESTS
 from tests.helpers.fake_nvml import CARD, FakeNvml
 from tests.helpers.machines import bare, tree
@@ -23,7 +23,7 @@ from tests.helpers.machines import bare, tree
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
-    return look()[0]
+    return look_at_machine()[0]
 
 
 def test_this_machine_is_told_as_psutil_tells_it(here):
@@ -31,11 +31,11 @@ def test_this_machine_is_told_as_psutil_tells_it(here):
     assert here.memory_bytes == psutil.virtual_memory().total
     assert 0 < here.cpu.usable <= len(os.sched_getaffinity(0))
     assert here.kernel == os.uname().release
-    assert load().memory_available_bytes <= here.memory_bytes
+    assert read_load().memory_available_bytes <= here.memory_bytes
 
 
 def test_this_machine_gives_nothing_away(here):
-    assert leaks(here.canonical()) == ()
+    assert find_leaks(here.canonical()) == ()
 
 
 def test_a_machine_id_is_made_once_also_by_many_at_once(tmp_path):
@@ -43,7 +43,7 @@ def test_a_machine_id_is_made_once_also_by_many_at_once(tmp_path):
         found = set(pool.map(lambda _: machine_id(tmp_path / "state"), range(32)))
     assert len(found) == 1
     assert found != {machine_id(tmp_path / "other")}
-    assert [path.name for path in own_folder(tmp_path / "state").iterdir()] == ["id"]
+    assert [path.name for path in machine_folder(tmp_path / "state").iterdir()] == ["id"]
 
 
 def test_nodes_that_share_a_home_are_different_machines(tmp_path, monkeypatch):
@@ -56,8 +56,8 @@ def test_nodes_that_share_a_home_are_different_machines(tmp_path, monkeypatch):
 
 
 def test_a_spoiled_machine_id_is_refused_by_name(tmp_path):
-    own_folder(tmp_path).mkdir(parents=True)
-    (own_folder(tmp_path) / "id").write_text("not one")
+    machine_folder(tmp_path).mkdir(parents=True)
+    (machine_folder(tmp_path) / "id").write_text("not one")
     with pytest.raises(MachineError, match="/id' holds no machine id; remove it"):
         machine_id(tmp_path)
 
@@ -80,7 +80,7 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
         "/sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
         "/sys/devices/system/cpu/smt/active": "1\n",
     })  # fmt: skip
-    assert cpu.cpu(files, affinity=6) == {
+    assert cpu.describe_cpu(files, affinity=6) == {
         "model": "Xeon(R) Gold 6248",
         "sockets": 2,
         "cores": 4,
@@ -107,12 +107,14 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
 )
 def test_a_processor_s_own_16_bit_types_are_read_from_its_flags(tmp_path, name, native):
     listed = (TESTS / "traces" / "cpuinfo" / f"{name}.txt").read_text(encoding="ascii")
-    assert cpu.cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] == native
+    assert (
+        cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] == native
+    )
 
 
 @pytest.mark.parametrize("listed", ["", "processor : 0\ncpu : POWER9, altivec supported\n"])
 def test_where_the_kernel_lists_no_known_flags_a_processor_s_16_bit_types_are_unknown(tmp_path, listed):
-    assert cpu.cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] is None
+    assert cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] is None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_the_tightest_control_group_limits_of_either_version_hold(tmp_path, file
     ],
 )
 def test_a_virtual_machine_is_told_from_bare_metal_and_from_not_knowing(tmp_path, files, kernel, kind):
-    assert system.virtual(tree(tmp_path, files), kernel) == kind
+    assert system.hypervisor(tree(tmp_path, files), kernel) == kind
 
 
 @pytest.mark.parametrize(
@@ -201,13 +203,13 @@ def test_processes_of_others_on_a_card_are_counted_and_our_own_are_not(tmp_path)
         ),
     ):
         nvml = FakeNvml([CARD | {"nvmlDeviceGetComputeRunningProcesses": running + more}])
-        found = load_from(tree(tmp_path, {}), nvml, pid=9)
+        found = read_load_from(tree(tmp_path, {}), nvml, pid=9)
         told = (found.other_gpu_processes, found.other_gpu_memory_bytes, found.unknown_because)
         assert told == (2, held, why)
 
 
 def test_inside_a_container_other_processes_are_unknown_with_the_reason(tmp_path):
-    found = load_from(tree(tmp_path, {"/.dockerenv": ""}), FakeNvml(), pid=1)
+    found = read_load_from(tree(tmp_path, {"/.dockerenv": ""}), FakeNvml(), pid=1)
     assert found.other_gpu_processes is None
     assert found.unknown_because == "other processes cannot be seen from inside a container"
 
@@ -217,9 +219,9 @@ def test_in_the_kernel_s_first_namespace_other_processes_are_known_though_a_cont
     link = tmp_path / "proc/self/ns/pid"
     link.parent.mkdir(parents=True)
     link.symlink_to("pid:[4026531836]")
-    assert load_from(files, FakeNvml(), pid=1).unknown_because is None
+    assert read_load_from(files, FakeNvml(), pid=1).unknown_because is None
     (tmp_path / "proc/version").write_text("Linux version 4.4.0 (gVisor)")
-    assert load_from(files, FakeNvml(), pid=1).other_gpu_processes is None
+    assert read_load_from(files, FakeNvml(), pid=1).other_gpu_processes is None
 
 
 @pytest.mark.parametrize(
@@ -238,6 +240,6 @@ def test_the_nodes_that_a_process_may_use_are_those_of_its_processors(cpus, node
 
 
 def test_the_load_tells_how_many_processors_work_at_this_moment():
-    found = load()
+    found = read_load()
     assert found.busy_cpus is not None
     assert 0 <= found.busy_cpus <= (psutil.cpu_count() or 1)

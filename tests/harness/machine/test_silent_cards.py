@@ -8,14 +8,14 @@ from typing import Any
 import pynvml
 import pytest
 
-from harness.doctor.diagnosis import examine
+from harness.doctor.diagnosis import examine_surroundings
 from harness.doctor.surroundings import Surroundings
 from harness.errors import NoDevice
 from harness.files import Files
 from harness.gpu import nvidia
-from harness.machine import select
+from harness.machine import select_devices
 from harness.machine.devices import card_notes
-from harness.probe.describe import silent
+from harness.probe.describe import silent_cards
 from harness.record import Gpu, Load, Machine
 from harness.record.finding import finding_sentence
 from harness.run import setup as run_setup
@@ -69,7 +69,7 @@ def refusing(code: int) -> Any:
     ],
 )
 def test_a_card_on_the_bus_that_no_driver_describes_is_told_with_the_reason(tmp_path, card, library, why):
-    (said,) = silent(bus(tmp_path, card), set(), library)
+    (said,) = silent_cards(bus(tmp_path, card), set(), library)
     assert why in said
     assert said.startswith(("NVIDIA card 10de:2204: ", "AMD card 1002:2204: "))
 
@@ -78,16 +78,16 @@ def test_a_card_of_windows_that_does_not_answer_in_wsl2_is_a_card(tmp_path, monk
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/dxg").touch()
     library = refusing(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-    (said,) = silent(Files(tmp_path), set(), library)
+    (said,) = silent_cards(Files(tmp_path), set(), library)
     assert said == "the card behind /dev/dxg: its driver's library is not here"
-    assert list(silent(Files(tmp_path), {"0000:01:00.0"}, library)) == []
+    assert list(silent_cards(Files(tmp_path), {"0000:01:00.0"}, library)) == []
     machine = box(silent_cards=(said,))
-    found = examine(Surroundings(machine, select(machine, None), Load(), None))
+    found = examine_surroundings(Surroundings(machine, select_devices(machine, None), Load(), None))
     (told,) = [one for one in found if "/dev/dxg" in one.what]
     assert (told.level, told.remedy[:41]) == ("problem", "install its maker's driver in Windows, an")
-    monkeypatch.setattr(run_setup, "look", lambda label: (machine, {}))
+    monkeypatch.setattr(run_setup, "look_at_machine", lambda label: (machine, {}))
     with pytest.raises(NoDevice, match="behind /dev/dxg"):
-        run_setup.devices(Settings(), {})
+        run_setup.look_at_devices(Settings(), {})
 
 
 def test_what_is_described_given_to_a_guest_or_no_card_is_none_of_them(tmp_path):
@@ -100,7 +100,7 @@ def test_what_is_described_given_to_a_guest_or_no_card_is_none_of_them(tmp_path)
         (AMD, "0x038000", "amdgpu"),
     )
     (tmp_path / "sys/bus/pci/devices/0000:05:00.0/physfn").mkdir()
-    assert list(silent(files, {"0000:01:00.0"}, FakeNvml())) == []
+    assert list(silent_cards(files, {"0000:01:00.0"}, FakeNvml())) == []
 
 
 def test_one_of_several_cards_that_fell_off_the_bus_is_told_and_the_others_are_taken(tmp_path):
@@ -116,17 +116,17 @@ def test_one_of_several_cards_that_fell_off_the_bus_is_told_and_the_others_are_t
     vars(nvml)["nvmlDeviceGetHandleByIndex"] = without_the_second
     files = bus(tmp_path, *[(NVIDIA, "0x030200", "nvidia")] * 2)
     cards = nvidia.describe(nvml, files)
-    (said,) = silent(files, {card["bus"] for card in cards}, nvml)
+    (said,) = silent_cards(files, {card["bus"] for card in cards}, nvml)
     machine = box(Gpu(index=0, vendor="NVIDIA", name="RTX 4090"), silent_cards=(said,))
-    assert card_notes(select(machine, None), machine)[1] == f"does not answer: {said}"
-    assert [gpu.index for gpu in select(machine, None).gpus] == [0]
+    assert card_notes(select_devices(machine, None), machine)[1] == f"does not answer: {said}"
+    assert [gpu.index for gpu in select_devices(machine, None).gpus] == [0]
 
 
 def test_of_a_job_that_was_given_some_cards_the_others_are_not_missed(tmp_path, monkeypatch):
     files = bus(tmp_path, *[(NVIDIA, "0x030200", "nvidia")] * 2)
     monkeypatch.setenv("SLURM_JOB_ID", "12")
-    assert list(silent(files, {"0000:01:00.0"}, FakeNvml())) == []
-    assert len(list(silent(files, set(), FakeNvml()))) == 2
+    assert list(silent_cards(files, {"0000:01:00.0"}, FakeNvml())) == []
+    assert len(list(silent_cards(files, set(), FakeNvml()))) == 2
 
 
 @pytest.mark.parametrize(
@@ -135,15 +135,15 @@ def test_of_a_job_that_was_given_some_cards_the_others_are_not_missed(tmp_path, 
 )
 def test_the_processor_is_measured_past_a_silent_card_only_when_asked(monkeypatch, device, environ, measured):
     machine = box(silent_cards=("NVIDIA card 10de:2204: no nvidia-ml-py",))
-    monkeypatch.setattr(run_setup, "look", lambda label: (machine, {}))
+    monkeypatch.setattr(run_setup, "look_at_machine", lambda label: (machine, {}))
     asked = Settings(device=device)
     if measured:
-        assert run_setup.devices(asked, environ)[1].kind == "cpu"
+        assert run_setup.look_at_devices(asked, environ)[1].kind == "cpu"
     else:
         with pytest.raises(NoDevice, match=r"NVIDIA card 10de:2204: .*--device cpu") as refused:
-            run_setup.devices(asked, environ)
+            run_setup.look_at_devices(asked, environ)
         assert refused.value.exit_code == 4
-    assert run_setup.devices(asked, environ, refuse=False)[1].kind == "cpu"
+    assert run_setup.look_at_devices(asked, environ, refuse=False)[1].kind == "cpu"
 
 
 def test_a_record_keeps_the_silent_card_and_its_page_says_so():
@@ -160,7 +160,7 @@ def test_a_record_keeps_the_silent_card_and_its_page_says_so():
 def test_the_doctor_names_the_silent_card_and_a_remedy_of_its_cause(cards, level):
     card = "NVIDIA card 10de:2204: the module 'nouveau' holds it, and not 'nvidia'"
     machine = box(*cards, silent_cards=(card,))
-    said = examine(Surroundings(machine, select(machine, None), Load(), None))
+    said = examine_surroundings(Surroundings(machine, select_devices(machine, None), Load(), None))
     (silent_one,) = [finding for finding in said if "10de:2204" in finding.what]
     assert silent_one.level == level
     assert silent_one.remedy.startswith("install the maker's driver")

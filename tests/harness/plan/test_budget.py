@@ -7,8 +7,8 @@ import pytest
 from harness.plan import plan_file, selection
 from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
-from harness.run import on_paper
-from harness.run.choice import choose
+from harness.run import named_cards
+from harness.run.choice import choose_trials
 from harness.settings import Settings
 from tests.helpers import ROOT
 
@@ -61,7 +61,7 @@ def test_later_priorities_go_first_and_the_published_mode_last(mission):
 
 @pytest.mark.parametrize("card", ["RTX 4090", "H100 SXM5 80GB", "RTX 2080 Ti", "T4"])
 def test_eight_hours_judge_each_network_of_the_study_in_five_runs_a_side(card):
-    chosen = choose(on_paper.prepare(ROOT, Settings(plan="mission", budget="8h"), card))
+    chosen = choose_trials(named_cards.prepare_for_cards(ROOT, Settings(plan="mission", budget="8h"), card))
     assert chosen.seconds <= 8 * 3600 and not chosen.at_most
     held = Counter(
         (item.model, item.trial.asked.variant.precision)
@@ -78,7 +78,7 @@ def test_eight_hours_judge_each_network_of_the_study_in_five_runs_a_side(card):
 
 @pytest.mark.parametrize("card", ["RTX 4090", "RTX 2080 Ti", "T4"])
 def test_twenty_minutes_judge_two_gains_in_three_runs_a_side(card):
-    chosen = choose(on_paper.prepare(ROOT, Settings(plan="mission", budget="20m"), card))
+    chosen = choose_trials(named_cards.prepare_for_cards(ROOT, Settings(plan="mission", budget="20m"), card))
     assert chosen.seconds <= 20 * 60
     variants = Counter((item.model, item.trial.asked.variant.data_mode) for item in chosen.planned)
     assert variants == {("resnet50", "host"): 6, ("resnet152", "host"): 6}

@@ -194,7 +194,7 @@ def test_a_check_of_the_card_has_no_warm_up_before_it():
 
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])
 def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
-    assert units.duration(seconds) == says
+    assert units.format_duration(seconds) == says
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from harness.record.events import Follower, json_objects, read_segments
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
-from harness.redact import leaks
+from harness.redact import find_leaks
 from harness.run import session
 from harness.run.jobs import submission
 from report.buying.purchase import load_purchase
@@ -29,7 +29,7 @@ from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "gpudyno.toml": lambda root: settings.load(root, {}, {}),
+    "gpudyno.toml": lambda root: settings.load_settings(root, {}, {}),
     "plans/x.toml": lambda root: plan_file.load_plan(root, "x"),
     "docker/images.toml": load_images,
     "results/cards.toml": load_cards,
@@ -132,7 +132,7 @@ def test_lines_without_end_in_events_and_telemetry_are_passed_over(tmp_path):
 @pytest.mark.parametrize("piece", ["a.", "a-", "a1.", "\\n/"])
 def test_a_long_line_of_anything_is_searched_soon(piece):
     begun = time.monotonic()
-    leaks(json.dumps({"warnings": [piece * 60_000]}))
+    find_leaks(json.dumps({"warnings": [piece * 60_000]}))
     assert time.monotonic() - begun < 60
 
 
@@ -150,9 +150,9 @@ def test_a_pointer_that_no_run_wrote_points_at_no_session_and_no_submission(tmp_
         pointer = store.clone_state_folder(tmp_path) / folder / "mine.txt"
         pointer.parent.mkdir(parents=True)
         pointer.write_bytes(content)
-    assert session.find_open(tmp_path, "mine") is None
+    assert session.find_open_session(tmp_path, "mine") is None
     with pytest.raises(RecordError):
-        submission.all_open(tmp_path)
+        submission.open_submissions(tmp_path)
 
 
 def test_what_an_error_quotes_commands_no_terminal_and_begins_no_line():

@@ -22,7 +22,7 @@ from tests.helpers.here import results_here
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     root = clone.make(tmp_path_factory.mktemp("clone"), repeats=1)
-    outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+    outcome = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     return root, outcome.session
 
 

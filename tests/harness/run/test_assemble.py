@@ -22,7 +22,7 @@ def ran(tmp_path_factory):
     """What a measured stand-in was started with, and the folder that it wrote to."""
     root = clone.make(tmp_path_factory.mktemp("ran"), repeats=1)
     with clone.unwatched():
-        outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+        outcome = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     (work, *_) = sorted((root / "results" / ".state" / "work").glob("*/*"))
     stored = next(
         each.record for each in store.read_results(root).records if work.name.startswith(each.record.trial.id)
@@ -41,7 +41,7 @@ def left(ran, tmp_path):
 
 def assembled(left, exit: Exit = ENDED, wall_seconds: float = 5.0) -> Record:
     started, output = left
-    return assemble.assemble(started, exit, output, wall_seconds=wall_seconds, locked=None)
+    return assemble.assemble_record(started, exit, output, wall_seconds=wall_seconds, locked=None)
 
 
 def test_a_measurement_that_is_whole_is_kept_whatever_its_process_did_after_it(left):
@@ -102,7 +102,7 @@ class SetClock(datetime):
 def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     monkeypatch.setattr(runner, "datetime", SetClock)
-    outcome = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+    outcome = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     assert (outcome.failed, outcome.complete) == (0, True)
     assert max(stored.record.wall_seconds for stored in store.read_results(root).records) < 60
 
@@ -110,7 +110,7 @@ def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
 def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path):
     root = clone.make(tmp_path, repeats=2, blocks=2)
     opened = clone.open_session(root)
-    runner.run(
+    runner.run_session(
         clone.ready(root),
         opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}),
         clone.Quiet(),
@@ -118,7 +118,7 @@ def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path
     (stored,) = store.read_results(root).records
     ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
     last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
-    assert session.rest(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE
+    assert session.rest_time(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE
 
 
 def test_a_trial_that_removes_its_own_folder_has_failed_alone(left):

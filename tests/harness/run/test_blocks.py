@@ -18,9 +18,9 @@ def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(fini
     session, records = finished[0].session, finished[1]
     end = end_of(records)
     trial = session.trials[0]
-    assert blocks.block(session, trial, records, end + timedelta(minutes=59)) == 1
-    assert blocks.block(session, trial, records, end + timedelta(minutes=60)) == 2
-    assert blocks.block(session, trial, [], datetime.now(UTC)) == 1
+    assert blocks.block_number(session, trial, records, end + timedelta(minutes=59)) == 1
+    assert blocks.block_number(session, trial, records, end + timedelta(minutes=60)) == 2
+    assert blocks.block_number(session, trial, [], datetime.now(UTC)) == 1
 
 
 def test_an_hour_that_a_full_length_trial_fills_is_a_pause_and_the_trial_itself_opens_no_block(finished):
@@ -30,8 +30,8 @@ def test_an_hour_that_a_full_length_trial_fills_is_a_pause_and_the_trial_itself_
     session = session.model_copy(update={"blocks": (1, 1, 1, order.NO_BLOCK)})
     long = full.model_copy(update={"started_at": end, "wall_seconds": 3600.0})
     later = end + timedelta(minutes=61)
-    assert blocks.block(session, session.trials[0], [*timing, long], later) == 2
-    assert blocks.block(session, session.trials[3], timing, later) == 1
+    assert blocks.block_number(session, session.trials[0], [*timing, long], later) == 2
+    assert blocks.block_number(session, session.trials[3], timing, later) == 1
 
 
 def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour_lasts(finished):
@@ -41,12 +41,12 @@ def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour
     end = end_of(done)
 
     def rest(trial, minutes):
-        return blocks.rest(session, trial, done, end + timedelta(minutes=minutes))
+        return blocks.rest_time(session, trial, done, end + timedelta(minutes=minutes))
 
     assert rest(session.trials[2], 20) == timedelta(minutes=40)
     assert rest(session.trials[2], 60) == timedelta(0)
     assert rest(session.trials[1], 20) == timedelta(0), "an attempt of its own block"
-    assert blocks.rest(session, session.trials[3], records[:3], end) == timedelta(0)
+    assert blocks.rest_time(session, session.trials[3], records[:3], end) == timedelta(0)
 
 
 def test_repeats_are_spread_evenly_over_blocks_and_a_full_length_trial_is_in_none():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from harness.run.assemble import ARCHIVED_COMMIT, harness
+from harness.run.assemble import ARCHIVED_COMMIT, this_harness
 from tests.helpers import ROOT
 
 
@@ -27,9 +27,12 @@ def clone_of(folder):
 
 def test_a_clone_has_the_commit_of_git_and_says_whether_it_was_changed(tmp_path):
     commit = clone_of(tmp_path / "clone")
-    assert (harness(tmp_path / "clone").revision, harness(tmp_path / "clone").modified) == (commit, False)
+    assert (this_harness(tmp_path / "clone").revision, this_harness(tmp_path / "clone").modified) == (
+        commit,
+        False,
+    )
     (tmp_path / "clone" / ".gitattributes").write_text("")
-    assert harness(tmp_path / "clone").modified is True
+    assert this_harness(tmp_path / "clone").modified is True
 
 
 def test_an_archive_has_its_commit_also_within_someone_else_s_clone(tmp_path):
@@ -39,10 +42,10 @@ def test_an_archive_has_its_commit_also_within_someone_else_s_clone(tmp_path):
     packed = tmp_path / "tree.tar"
     git(tmp_path / "clone", "archive", "-o", packed, "HEAD")
     subprocess.run(["tar", "-x", "-f", packed, "-C", tmp_path / "dotfiles" / "tree"], check=True)
-    found = harness(tmp_path / "dotfiles" / "tree")
+    found = this_harness(tmp_path / "dotfiles" / "tree")
     assert (found.revision, found.modified) == (commit, None)
 
 
 def test_a_copy_without_git_and_without_an_archive_s_commit_has_none(tmp_path):
     (tmp_path / ARCHIVED_COMMIT).write_bytes((ROOT / ARCHIVED_COMMIT).read_bytes())
-    assert harness(tmp_path).revision is None
+    assert this_harness(tmp_path).revision is None

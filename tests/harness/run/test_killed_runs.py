@@ -20,7 +20,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
     assert killed_elsewhere(root).is_running()
     clone.hasten(root)
     quiet = clone.Quiet()
-    outcome = runner.run(clone.ready(root), clone.open_session(root), quiet)
+    outcome = runner.run_session(clone.ready(root), clone.open_session(root), quiet)
     assert any("taking up" in line for line in quiet.lines)
     assert outcome.complete
     assert sorted((r.order, r.status, r.attempt) for r in records(root)) == [(n, "ok", 1) for n in range(4)]
@@ -29,7 +29,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
 def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
     psutil.wait_procs([killed_elsewhere(root)], timeout=30)
-    ((begun, work),) = in_flight.attempts(root, "*")
+    ((begun, work),) = in_flight.read_attempts(root, "*")
     for path in (work / "out").rglob("*"):
         os.utime(path, (time.time() - 15.0,) * 2)
     for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
@@ -40,8 +40,8 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
                 "monotonic_seconds": time.monotonic() - 20.0,
             }
         )
-        assert in_flight.seconds_until_now(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
-        assert in_flight.seconds_until_now(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
+        assert in_flight.elapsed_seconds(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
+        assert in_flight.elapsed_seconds(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
 
 
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):
@@ -49,14 +49,14 @@ def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_othe
     left = killed_elsewhere(root)
     clone.hasten(root)
     first = clone.open_session(root)
-    session.close(root, first)
+    session.close_session(root, first)
     quiet, second = clone.Quiet(), clone.open_session(root)
-    runner.run(clone.ready(root), second, quiet)
+    runner.run_session(clone.ready(root), second, quiet)
     assert not left.is_running()
     stopped = [line for line in quiet.lines if line.startswith("stopping ")]
     assert len(stopped) == 1 and f"of session {first.id}, whose run died without it" in stopped[0]
     assert {record.session for record in records(root)} == {second.id}
-    outcome = runner.run(clone.ready(root), first, clone.Quiet())
+    outcome = runner.run_session(clone.ready(root), first, clone.Quiet())
     own = [record for record in records(root) if record.session == first.id]
     assert outcome.complete and sorted((r.attempt, r.status) for r in own) == [
         (1, "failed"),

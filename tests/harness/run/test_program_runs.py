@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from harness.data.download import silent
+from harness.data.download import show_nothing
 from harness.run import runner
 from harness.run.ready import ready_run
 from harness.run.setup import resolve_data
@@ -36,8 +36,8 @@ def records_of(folder, monkeypatch, source=TRAINS, **told):
     table = fields(repository(folder / "repository", source), options={"steps": 12, "each": 0.01}, **told)
     clone_with(root, table)
     (root / "plans" / "mine.toml").write_text(PLAN)
-    ready = ready_run(clone.bench(root), (clone.built(root),), resolve_data(clone.bench(root), silent))
-    runner.run(ready, clone.open_session(root), clone.Quiet())
+    ready = ready_run(clone.bench(root), (clone.built(root),), resolve_data(clone.bench(root), show_nothing))
+    runner.run_session(ready, clone.open_session(root), clone.Quiet())
     return table, records(root)
 
 
@@ -57,7 +57,7 @@ def test_a_program_ends_in_records_that_hold_what_was_run_and_how(tmp_path, monk
         assert record.summary.verdict in ("valid", "warn")
         assert "own-window" in {cause.name for cause in record.summary.notes}
         assert record.measurement.title == "A toy"
-        assert list(contradictions.within(record)) == []
+        assert list(contradictions.record_contradictions(record)) == []
 
 
 def test_a_program_that_fails_leaves_a_record_with_the_line_that_matters(tmp_path, monkeypatch):

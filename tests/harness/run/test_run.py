@@ -18,14 +18,14 @@ from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
 from harness.record import store
 from harness.run import runner, session
-from harness.run.choice import choose
+from harness.run.choice import choose_trials
 from harness.run.runner import TimeBudget
 from harness.settings import Settings
 from harness.telemetry import recorder
 from tests.helpers import clone
 from tests.helpers.runs import go, records, runs_in
 
-WATCHES = recorder.start
+WATCHES = recorder.start_sampling
 
 
 def test_a_second_run_in_a_clone_waits_for_the_first_one_s_on_the_same_machine(tmp_path):
@@ -50,9 +50,9 @@ def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):
 def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_asks_for(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))
-    monkeypatch.setattr(recorder, "start", lambda work, device, pid: seen.append(device))
+    monkeypatch.setattr(recorder, "start_sampling", lambda work, device, pid: seen.append(device))
     seen: list[DeviceRequest] = []
-    monkeypatch.setattr(runner, "request_of", lambda selection: given)
+    monkeypatch.setattr(runner, "device_request", lambda selection: given)
     go(root)
     assert seen == [DeviceRequest("cuda", ids=("GPU-1",), indices=(1,))] * 2
     assert [record.cards_given for record in records(root)] == [(1,), (1,)]
@@ -70,7 +70,7 @@ def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):
 def test_an_end_without_a_word_keeps_the_code_and_says_the_log_to_the_terminal_alone(tmp_path):
     root = clone.make(tmp_path, options='ending = "silence"', repeats=1)
     watcher = clone.Quiet()
-    runner.run(clone.ready(root), clone.open_session(root), watcher)
+    runner.run_session(clone.ready(root), clone.open_session(root), watcher)
     failure = records(root)[0].failure
     assert failure is not None
     assert failure.exit_code == 7
@@ -112,7 +112,7 @@ def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
 def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "PAUSE", timedelta(seconds=3))
     root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
-    runner.run(clone.ready(root), clone.open_session(root), watcher)
+    runner.run_session(clone.ready(root), clone.open_session(root), watcher)
     found = sorted(records(root), key=lambda record: record.order)
     assert [record.block for record in found] == [1, 1, 2, 2]
     pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
@@ -160,13 +160,13 @@ def test_a_tuned_trial_is_preceded_by_one_that_only_fills_the_caches(tmp_path):
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("batch_size = 8", 'batch_size = 8\nprofile = "tuned"'))
     quiet = clone.Quiet()
-    outcome = runner.run(clone.ready(root), clone.open_session(root), quiet)
+    outcome = runner.run_session(clone.ready(root), clone.open_session(root), quiet)
     assert sum("filling the caches" in line for line in quiet.lines) == 2
     assert (outcome.ran, outcome.complete, len(records(root))) == (4, True, 4)
 
 
 def test_a_trial_is_watched_while_it_runs_and_nothing_watches_after_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(recorder, "start", WATCHES)
+    monkeypatch.setattr(recorder, "start_sampling", WATCHES)
     root = clone.make(tmp_path, options="step_seconds = 0.1", repeats=1)
     go(root)
     found = [record.telemetry for record in records(root)]
@@ -203,7 +203,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
 
 def test_a_run_ends_with_the_whole_line_that_goes_on(tmp_path, capsys):
     root = clone.make(tmp_path, repeats=1)
-    done = runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+    done = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     outcome = replace(done, left=1, complete=False)
     asked = Settings(plan="mine", image="era-2019", device="cpu")
     measure._say_outcome(asked, outcome, Screen())
@@ -225,7 +225,7 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
 def test_a_role_that_a_plan_has_nothing_of_is_said_in_one_sentence(tmp_path):
     bench = clone.bench(clone.make(tmp_path), role="full")
     with pytest.raises(UserError, match=r"^plan 'mine' has nothing of role full that "):
-        choose(bench)
+        choose_trials(bench)
 
 
 def test_a_workload_that_is_no_file_is_refused_before_anything_is_built_with_the_nearest(tmp_path):
@@ -235,7 +235,7 @@ def test_a_workload_that_is_no_file_is_refused_before_anything_is_built_with_the
     assert workload
     path.write_text(path.read_text().replace(f'"{workload[1]}"', f'"{workload[1]}s"'))
     with pytest.raises(UserError, match=rf"'{workload[1]}s' is no workload; is '{workload[1]}' meant\?"):
-        choose(clone.bench(root))
+        choose_trials(clone.bench(root))
     setup = clone.bench(root)
     own = setup.image.model_copy(update={"program": "/opt/mine/start"})
-    assert choose(replace(setup, image=own)).planned
+    assert choose_trials(replace(setup, image=own)).planned

@@ -19,10 +19,10 @@ from harness.plan import plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record import Session, store
 from harness.run import runner, session
-from harness.run.choice import against_of, choose
+from harness.run.choice import choose_trials, session_against
 from harness.run.second_stack import second_stack
 from harness.settings import Settings
-from harness.settings import load as load_settings
+from harness.settings import load_settings as load_settings
 from tests.helpers import ROOT, clone
 from tests.helpers.runs import alternating, begun_trial, records
 
@@ -113,7 +113,7 @@ def test_a_session_of_two_stacks_goes_on_where_it_was_killed_and_one_of_one_stac
     again = run(setup, monkeypatch, root)
     assert (again.id, alone.id == first.id) == (first.id, False)
     assert len(store.session_records(root, again)) == 8
-    assert session.find_open(root, "mine", against_of(setup)) is None
+    assert session.find_open_session(root, "mine", session_against(setup)) is None
 
 
 DRIVER = """
@@ -192,5 +192,5 @@ def test_a_line_s_trials_are_chosen_for_both_and_a_budget_drops_pairs_whole(tmp_
     root = clone.make(tmp_path, repeats=6)
     setup = alternating(root)
     setup = replace(setup, settings=setup.settings.model_copy(update={"budget": "1m"}))
-    chosen = choose(setup)
+    chosen = choose_trials(setup)
     assert set(Counter(item.twins for item in chosen.planned).values()) == {2}

@@ -10,9 +10,9 @@ import pytest
 from harness.engine import choose as engine_choice
 from harness.engine.venv import VenvEngine
 from harness.errors import NoDevice, NoNetwork
-from harness.files import unit_of
+from harness.files import unit_hash
 from harness.image.lock import lock_sha256
-from harness.machine import select
+from harness.machine import select_devices
 from harness.record import Cpu, Gpu, Machine
 from harness.run import setup as run_setup
 from harness.run.setup import RunSetup
@@ -26,15 +26,17 @@ UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(2)]
 def card(index: int, *, vendor: str = "NVIDIA", architecture: str = "sm_89", driver: str = "580.65") -> Gpu:
     return Gpu(
         index=index, vendor=vendor, name="a card", architecture=architecture, driver=driver,
-        memory_bytes=24 * 2**30, unit=unit_of(UUIDS[index]),
+        memory_bytes=24 * 2**30, unit=unit_hash(UUIDS[index]),
     )  # fmt: skip
 
 
 def prepared(*cards: Gpu, environ: dict[str, str] | None = None, of: str = "x86_64", **settings) -> RunSetup:
     machine = Machine(id="0" * 12, label="x", system="Linux", architecture=of, cpu=Cpu(), gpus=cards)
-    selection = select(machine, None, uuids={unit_of(uuid): uuid for uuid in UUIDS}, environ=environ)
+    selection = select_devices(
+        machine, None, uuids={unit_hash(uuid): uuid for uuid in UUIDS}, environ=environ
+    )
     given = Settings(plan="card", **settings)
-    return run_setup.prepare(
+    return run_setup.prepare_run(
         ROOT, given, {"DOCKER_HOST": "unix:///nowhere", **(environ or {})}, (machine, selection)
     )
 
@@ -69,9 +71,9 @@ def test_an_image_of_a_contributor_s_is_built_by_its_name_without_a_look_at_the_
     pins = tmp_path / "docker" / "images.toml"
     table = pins.read_text().split("[images.cuda]")[1].split("[images.cuda.apex]")[0]
     pins.write_text(pins.read_text() + "\n[images.mine]" + table.replace("cuda/", "mine/"))
-    monkeypatch.setattr(run_setup, "look", None)
+    monkeypatch.setattr(run_setup, "look_at_machine", None)
     settings = Settings(image="mine", engine="venv", device="7")
-    (image,), engine, _ = run_setup.to_build(tmp_path, settings, {})
+    (image,), engine, _ = run_setup.prepare_build(tmp_path, settings, {})
     assert image.name == "mine"
     assert engine.expected_environment(image).environment.lock_sha256 == lock_sha256(
         tmp_path, "mine/lock.txt"
@@ -116,7 +118,7 @@ def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environmen
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))
-        given = run_setup.request_of(setup.selection).first(1)
+        given = run_setup.device_request(setup.selection).first(1)
     assert (len(setup.selection.gpus), given.ids) == (2, (UUIDS[0],))
 
 

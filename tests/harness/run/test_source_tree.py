@@ -30,7 +30,7 @@ def test_a_source_is_fetched_once_and_written_as_git_has_it(tmp_path):
     git(there, "add", "--all")
     git(there, "commit", "--quiet", "--message", "two")
     folders = DataFolders(None, tmp_path / "cache")
-    found = source_tree.resolve(source_in(there), folders)
+    found = source_tree.resolve_source(source_in(there), folders)
     written = tmp_path / "cache" / source_in(there).folder
     assert (found.source, found.folder) == ("real", tmp_path / "cache")
     assert (written / "a.txt").read_bytes() == b"one $Id$\n"
@@ -39,9 +39,9 @@ def test_a_source_is_fetched_once_and_written_as_git_has_it(tmp_path):
     assert (written / "link").readlink() == Path("b/run")
     assert not (written.parent / "README").exists()
     git(there, "branch", "--move", "gone")
-    assert source_tree.resolve(source_in(there, "file:///nowhere"), folders).sha256 == found.sha256
+    assert source_tree.resolve_source(source_in(there, "file:///nowhere"), folders).sha256 == found.sha256
     own = DataFolders(tmp_path / "cache", tmp_path / "other")
-    assert source_tree.resolve(source_in(there, "file:///nowhere"), own).folder == tmp_path / "cache"
+    assert source_tree.resolve_source(source_in(there, "file:///nowhere"), own).folder == tmp_path / "cache"
 
 
 @pytest.mark.parametrize("kind", ["folder", "bare", "bundle"])
@@ -53,7 +53,7 @@ def test_a_source_can_be_brought_where_there_is_no_network(tmp_path, kind):
     if kind == "bundle":
         git(there, "bundle", "create", "--quiet", str(given), "--all")
     program = source_in(there, "https://forge.invalid/a/b")
-    source_tree.bring(program, given, tmp_path / "cache")
+    source_tree.bring_source(program, given, tmp_path / "cache")
     assert (tmp_path / "cache" / program.folder / "train.py").is_file()
     assert [path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()] == [program.folder]
 
@@ -72,7 +72,7 @@ def test_a_source_can_be_brought_where_there_is_no_network(tmp_path, kind):
 def test_a_source_that_is_not_what_was_published_is_refused(tmp_path, changes, error, words):
     source = source_in(repository(tmp_path / "r")).model_copy(update=changes)
     with pytest.raises(error, match=words) as refused:
-        source_tree.resolve(source, DataFolders(None, tmp_path / "cache"))
+        source_tree.resolve_source(source, DataFolders(None, tmp_path / "cache"))
     assert "\n" not in str(refused.value)
     assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
 
@@ -80,7 +80,7 @@ def test_a_source_that_is_not_what_was_published_is_refused(tmp_path, changes, e
 def test_what_is_brought_has_to_be_there(tmp_path):
     source = source_in(repository(tmp_path / "r"))
     with pytest.raises(UserError, match="there is no '/nowhere'"):
-        source_tree.bring(source, Path("/nowhere"), tmp_path / "cache")
+        source_tree.bring_source(source, Path("/nowhere"), tmp_path / "cache")
     other = repository(tmp_path / "other", "print('another')")
     bundle, empty = tmp_path / "other.bundle", tmp_path / "empty"
     git(other, "bundle", "create", "--quiet", str(bundle), "--all")
@@ -88,10 +88,10 @@ def test_what_is_brought_has_to_be_there(tmp_path):
     lacks = f"lacks commit {source.commit[:7]}; make one that has it, in a clone of file"
     for given, words in ((other, f"This repository {lacks}"), (bundle, f"This bundle {lacks}")):
         with pytest.raises(DataError, match=words) as refused:
-            source_tree.bring(source, given, tmp_path / "cache")
+            source_tree.bring_source(source, given, tmp_path / "cache")
         assert str(refused.value).endswith(": git bundle create toy.bundle --all")
     with pytest.raises(DataError, match="empty' is no git repository or bundle; make one that has it"):
-        source_tree.bring(source, empty, tmp_path / "cache")
+        source_tree.bring_source(source, empty, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("kind", ["submodule", "lfs", "link"])
@@ -109,5 +109,5 @@ def test_a_tree_that_does_not_hold_its_files_is_refused(tmp_path, kind):
     git(there, "commit", "--quiet", "--message", "two")
     words = {"submodule": "is a submodule", "lfs": "(LFS)", "link": "links to a place outside"}[kind]
     with pytest.raises(DataError) as refused:
-        source_tree.resolve(source_in(there), DataFolders(None, tmp_path / "cache"))
+        source_tree.resolve_source(source_in(there), DataFolders(None, tmp_path / "cache"))
     assert words in str(refused.value)

@@ -23,7 +23,9 @@ OWN = tuple(
 
 
 def said_of(record: Record) -> str:
-    return "\n".join((*contradictions.within(record), *contradictions.of_another_place(record)))
+    return "\n".join(
+        (*contradictions.record_contradictions(record), *contradictions.place_contradictions(record))
+    )
 
 
 def test_nothing_that_was_measured_here_contradicts_itself():
@@ -94,8 +96,8 @@ def test_a_copy_of_a_record_as_a_further_repeat_is_named():
         update={"repeat": 9, "id": first.record.trial.id.replace("-r1-", "-r9-")}
     )
     copied = first.record.model_copy(update={"trial": spec, "started_at": later})
-    assert list(contradictions.copies([first.record, *(other.record for other in others)])) == []
-    assert list(contradictions.copies([copied, first.record])) == [(0, 1)]
+    assert list(contradictions.find_copies([first.record, *(other.record for other in others)])) == []
+    assert list(contradictions.find_copies([copied, first.record])) == [(0, 1)]
 
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 5090", "AMD Radeon RX 9070", "Tesla V100-SXM2-16GB"])

@@ -9,10 +9,10 @@ import pytest
 from harness.record import DeviceUsed, Gpu, Load, OtherProcesses, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
-    between_trials,
     busy_share,
     device_name,
     machine_findings,
+    start_findings,
     used_cards,
 )
 from harness.summary.statistics import judge_trial
@@ -226,9 +226,9 @@ def test_a_start_more_than_five_degrees_from_its_session_s_median_is_named():
         for at, found in enumerate(degrees, start=1)
     ]
     hot = finding("start-temperature", start_c=66.5, median_c=60.5)
-    assert between_trials(starts) == ((), (), (), (hot,))
+    assert start_findings(starts) == ((), (), (), (hot,))
     elsewhere = starts[3].model_copy(update={"session": "20260201-aaaaaa"})
-    assert between_trials([*starts[:3], elsewhere]) == ((), (), (), ())
+    assert start_findings([*starts[:3], elsewhere]) == ((), (), (), ())
 
 
 def test_cards_whose_ecc_or_declared_limits_differ_differ_in_their_stack_by_name():

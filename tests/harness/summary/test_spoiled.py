@@ -117,8 +117,8 @@ def test_a_loss_that_is_not_finite_ends_the_trial_with_that_word(tmp_path):
 def after_a_clean_one(**places: Any) -> Record:
     """The second trial of a session, changed in these places, as a run would write it."""
     second = build.changed(record(repeat=2), **places)
-    warnings = assemble.changed_since((record(repeat=1),), second)
-    return assemble.judged(second.model_copy(update={"warnings": warnings}))
+    warnings = assemble.change_findings((record(repeat=1),), second)
+    return assemble.judge_record(second.model_copy(update={"warnings": warnings}))
 
 
 def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():

@@ -9,7 +9,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.record.finding import finding_sentence
-from harness.summary.bound import Bound, bound, speedup_limit
+from harness.summary.bound import Bound, find_bound, speedup_limit
 from harness.summary.statistics import summarise
 from tests.helpers import records_builder as build
 
@@ -359,7 +359,7 @@ def test_a_trial_names_what_it_waits_for_and_unknown_where_nothing_says_so(
         parts["input_us"] = [int(waited * STEP_US)] * STEPS
     if busy is not None:
         parts["kernels"] = {"steps": 1, "busy_seconds": busy * STEP_US / 1e6}
-    found = bound(summarise(measured(**parts)), compute_share=compute, memory_share=memory)
+    found = find_bound(summarise(measured(**parts)), compute_share=compute, memory_share=memory)
     assert found.kind == kind
     assert found.share == (None if share is None else pytest.approx(share))
     assert found.fixed_share == (None if fixed is None else pytest.approx(fixed))

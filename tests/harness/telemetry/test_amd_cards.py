@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 from harness.gpu import amd
 from harness.telemetry import sampler
 from tests.helpers.fake_clock import Family, OnlyCpu
@@ -20,7 +20,7 @@ def test_an_amd_card_is_watched_by_files_that_its_driver_does_not_label(tmp_path
     cards = amd.AmdCards([], str(tmp_path))
     (card,) = cards.sample(Family(), True)
     assert (card["power_watts"], card["temperature_c"], card["utilization_percent"]) == (240.0, 59.0, 97)
-    assert cards.described[0]["unit"] == unit_of("7d3b")
+    assert cards.described[0]["unit"] == unit_hash("7d3b")
 
 
 KERNEL = {

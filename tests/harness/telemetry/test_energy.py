@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.telemetry.energy import EnergyReadings, counter_joules, energy, sampled_joules
+from harness.telemetry.energy import EnergyReadings, counter_joules, sampled_joules, trial_energy
 
 TIMES = range(101)
 STEADY = EnergyReadings([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])
@@ -37,7 +37,7 @@ def trained(windows: int, seconds: float, pause: float, seed: int) -> float | No
     joules = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.resize([60.0, 300.0], edges.size - 1))])
     at = np.arange(0, edges[-1], 1.0)
     counter = np.interp(at, edges, joules) * rng.uniform(0.95, 1.05)
-    told = energy(
+    told = trial_energy(
         [EnergyReadings(list(zip(at, counter, strict=True)), [])], [(b, b + seconds) for b in begins], None
     )
     assert told.joules is None or told.band
@@ -58,7 +58,7 @@ def test_the_band_of_energy_holds_in_19_of_20_trainings_with_pauses(windows, sec
 def test_windows_add_up_and_what_lies_between_is_left_out():
     halves = ((0.0, 40.0), (60.0, 100.0))
     assert counter_joules(STEADY.counter, halves) == pytest.approx(24_000)
-    found = energy([STEADY], halves, 8000)
+    found = trial_energy([STEADY], halves, 8000)
     assert (found.joules, found.joules_per_sample, found.window_seconds) == (24_000, 3.0, 80.0)
 
 
@@ -85,7 +85,7 @@ def test_power_with_a_hole_is_not_integrated():
     [(300, False, False), (318, True, False), (282, True, False), (331, False, True)],
 )
 def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts, warned, withheld):
-    found = energy([EnergyReadings(STEADY.counter, [(t, float(watts)) for t in TIMES])], WINDOW, 1)
+    found = trial_energy([EnergyReadings(STEADY.counter, [(t, float(watts)) for t in TIMES])], WINDOW, 1)
     assert (found.warning is not None, found.joules is None) == (warned, withheld)
     assert found.disagreement == pytest.approx(watts / 300 - 1)
     assert (found.unknown_because is not None) == withheld
@@ -110,12 +110,12 @@ def test_above_five_percent_of_disagreement_warns_and_above_ten_withholds(watts,
     ],
 )
 def test_energy_that_cannot_be_had_is_null_with_its_reason(devices, windows, reason):
-    found = energy(devices, windows, 100)
+    found = trial_energy(devices, windows, 100)
     assert (found.joules, found.joules_per_sample, found.unknown_because) == (None, None, reason)
 
 
 def test_cards_are_added_and_one_without_a_counter_leaves_the_samples():
-    both = energy([STEADY, STEADY], WINDOW, None)
+    both = trial_energy([STEADY, STEADY], WINDOW, None)
     assert (both.joules, both.method) == (48_000, "counter")
-    mixed = energy([STEADY, EnergyReadings([], STEADY.power)], WINDOW, None)
+    mixed = trial_energy([STEADY, EnergyReadings([], STEADY.power)], WINDOW, None)
     assert (mixed.joules, mixed.method) == (48_000, "sampled power")

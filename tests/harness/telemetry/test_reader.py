@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.errors import RecordError
 from harness.record import Trace
 from harness.record.events import read_segments, read_spans
-from harness.telemetry.reader import read
+from harness.telemetry.reader import read_telemetry
 from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
 
@@ -21,17 +21,17 @@ def test_a_telemetry_that_was_killed_is_read_as_far_as_it_goes(tmp_path):
     replay(TRACES["clean"], path)
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2])
-    found = read(path)
+    found = read_telemetry(path)
     assert found.ended == "cut short"
     assert 30 < found.samples < 60
-    assert read(tmp_path / "none") is None
+    assert read_telemetry(tmp_path / "none") is None
 
 
 def test_lines_that_the_telemetry_would_not_write_are_refused_by_name(tmp_path):
     path = tmp_path / "telemetry.jsonl"
     path.write_text('{"telemetry": 1}\n{"t": 1}\n')
     with pytest.raises(RecordError, match=r"telemetry.jsonl is not what the telemetry writes"):
-        read(path)
+        read_telemetry(path)
 
 
 def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
@@ -39,7 +39,7 @@ def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
     head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 0.0, "cards": []}
     lines = [{"t": float(t), "cpu": {"utilization_percent": float(t % 60)}, "cards": []} for t in range(7200)]
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    found = read(path)
+    found = read_telemetry(path)
     busy = found.cpu.utilization_percent
     assert (found.seconds_per_value, busy.mean.count) == (60.0, 120)
     assert (busy.mean.values()[5], busy.least.values()[5], busy.most.values()[5]) == (29.5, 0.0, 59.0)
@@ -58,10 +58,10 @@ def test_what_held_a_card_just_after_its_window_is_nothing_of_the_window(tmp_pat
 
     lines = [{"t": float(t), "cpu": {}, "cards": [card(t)]} for t in range(16)]
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    (found,) = read(path, ((9.01, 12.01),)).cards
+    (found,) = read_telemetry(path, ((9.01, 12.01),)).cards
     assert found.limited_share == {"power": pytest.approx(0.5 * 0.01 / 3, abs=1e-5)}
     assert (found.reasons_share, found.start_temperature_c) == ({}, 46.0)
-    (longer,) = read(path, ((9.01, 13.01),)).cards
+    (longer,) = read_telemetry(path, ((9.01, 13.01),)).cards
     assert longer.reasons_share == {"sw_power_cap": 0.25}
 
 
@@ -103,7 +103,7 @@ def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_
         ("test", 109.0, 130.0),
         ("never", float("nan"), float("nan")),
     ]
-    found = read(path, spans=told)
+    found = read_telemetry(path, spans=told)
     assert found is not None
     kept = [(phase.name, phase.begin, phase.end) for phase in found.phases]
     assert kept == [("import", 0.0, 2.0), ("valid", 4.0, 6.25), ("test", 9.0, 10.0)]

@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness.telemetry import sampler
-from harness.telemetry.reader import read
+from harness.telemetry.reader import read_telemetry
 
 PROGRAM = (sys.executable, "-m", sampler.__name__)
 
@@ -24,7 +24,7 @@ def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(t
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 0
-    found = read(path, ((began, time.monotonic() - 0.1),), 1)
+    found = read_telemetry(path, ((began, time.monotonic() - 0.1),), 1)
     assert (found.source, found.ended) == ("none", "stopped")
     busy = [value for value in found.cpu.utilization_percent.mean.values() if value is not None]
     assert busy

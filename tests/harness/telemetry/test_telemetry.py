@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from harness.engine.container import DeviceRequest
-from harness.files import Files, unit_of
+from harness.files import Files, unit_hash
 from harness.gpu import nvidia, nvml
 from harness.record import Record, Telemetry
-from harness.redact import leaks
+from harness.redact import find_leaks
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder, sampler
-from harness.telemetry.reader import read
+from harness.telemetry.reader import read_telemetry
 from tests.helpers import ROOT
 from tests.helpers.card_traces import SECONDS, TRACES, CardTrace
 from tests.helpers.fake_clock import Clock, Family, replay, watch
@@ -33,7 +33,7 @@ def replayed(trace: CardTrace) -> Telemetry:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "telemetry.jsonl"
         replay(trace, path)
-        found = read(path, WINDOW, 7000)
+        found = read_telemetry(path, WINDOW, 7000)
     assert found is not None
     return found
 
@@ -48,7 +48,7 @@ def test_every_trace_replays_to_a_clean_record(name):
     found = watched(name)
     assert found.samples == SECONDS + 1
     assert Telemetry.parse(found.model_dump_json(), "here") == found
-    assert leaks(found.model_dump_json()) == ()
+    assert find_leaks(found.model_dump_json()) == ()
     assert len(found.model_dump_json()) < 20_000
 
 
@@ -189,7 +189,7 @@ def test_without_a_driver_the_cards_are_missing_with_the_reason(nvml, reason):
 
 def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
     cards = [{"nvmlDeviceGetUUID": f"GPU-{n}"} for n in range(3)]
-    unit = unit_of("GPU-1")
+    unit = unit_hash("GPU-1")
     for wanted, expected in (["GPU-0"], [0]), ([unit], [1]), (["2"], [2]), ([], [0, 1, 2]):
         found = nvidia.NvidiaCards(FakeNvml(cards), wanted).described
         assert [card["index"] for card in found] == expected
@@ -225,7 +225,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest
     monkeypatch.setattr(
         recorder.subprocess, "Popen", lambda argv, **more: lines.append(argv) or SimpleNamespace(pid=0)
     )
-    recorder.start(tmp_path, device, os.getpid())
+    recorder.start_sampling(tmp_path, device, os.getpid())
     return sampler.options(lines[0][3:])
 
 
@@ -238,12 +238,12 @@ def recorded(
     for name in ("nvmlDeviceGetUUID", "nvmlDeviceGetTotalEnergyConsumption"):
         for card in told:
             del card[name]
-    monkeypatch.setattr(nvml, "library", lambda: FakeNvml(told))
-    cards = sampler.source(given.kind, given.cards)
+    monkeypatch.setattr(nvml, "load_library", lambda: FakeNvml(told))
+    cards = sampler.find_cards(given.kind, given.cards)
     watch(cards, tmp_path / recorder.FILE, Clock(lambda seconds: None))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "events.jsonl").write_text('{"event": "segment", "begin": 1010.0, "end": 1080.0}\n')
-    return recorder.added(record().model_copy(update={"telemetry": None, "nodes": nodes}), tmp_path)
+    return recorder.add_telemetry(record().model_copy(update={"telemetry": None, "nodes": nodes}), tmp_path)
 
 
 def test_without_uuids_the_joules_are_those_of_the_cards_that_the_trial_was_given(tmp_path, monkeypatch):
@@ -304,7 +304,7 @@ def test_a_library_that_breaks_ends_neither_the_telemetry_nor_goes_unsaid(tmp_pa
 
     path = tmp_path / "telemetry.jsonl"
     watch(Breaking(), path, Clock(lambda seconds: None))
-    found = read(path, WINDOW)
+    found = read_telemetry(path, WINDOW)
     assert (found.ended, found.missing["sampling"]) == ("stopped", "AttributeError")
     judged = judge_trial(record(seen=found))
     assert judged.verdict == "warn"

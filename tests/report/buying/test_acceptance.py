@@ -14,7 +14,7 @@ from commands import accept
 from commands.bundle import Packing, pack
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
-from harness.files import sha256_of
+from harness.files import hash_file
 from harness.record import Failure, Record, TrialSpec
 from harness.record.store import read_results
 from harness.run.runner import Outcome
@@ -282,7 +282,7 @@ def test_a_bundle_that_is_less_than_was_asked_for_ends_it_before_anything_runs(b
 
 
 def test_a_bundle_that_is_compared_with_nothing_is_said_to_be(bundle, capsys):
-    with_digest = Demand(sha256=(sha256_of(bundle),))
+    with_digest = Demand(sha256=(hash_file(bundle),))
     here = bundled.write(bundle.parent / "here", delivered(seconds=0.0122))
     for asked, compared in ((Demand(), False), (with_digest, True)):
         accept.accept(here, Settings(), bundle, DELIVERED, asked)
@@ -302,8 +302,8 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
         asked.append(how.new_session)
         return Outcome(sessions[DELIVERED], ran=0, failed=0, left=0, complete=True)
 
-    monkeypatch.setattr(accept, "look", lambda: (own[0].machine, {}))
-    monkeypatch.setattr(accept, "find_open", lambda root, plan: sessions.get(opened))
+    monkeypatch.setattr(accept, "look_at_machine", lambda: (own[0].machine, {}))
+    monkeypatch.setattr(accept, "find_open_session", lambda root, plan: sessions.get(opened))
     monkeypatch.setattr(accept.measure, "run", measured)
     accept.accept(here, Settings(), bundle, None, Demand())
     assert asked == [anew]

@@ -9,7 +9,7 @@ import pytest
 
 from commands.terminal import account_lines
 from harness.record import Failure, Record, Session, store
-from harness.run.session import next_number
+from harness.run.session import next_session_number
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.trials.account import MachineAccount
 from tests.helpers import bundled
@@ -126,7 +126,7 @@ def test_each_machine_on_the_page_has_its_account_and_the_leading_one_comes_firs
 def test_the_sessions_of_a_machine_are_numbered_over_all_its_clones(tmp_path):
     state, here, there = tmp_path / "state", tmp_path / "here", tmp_path / "there"
     session = bundled.session_of(bundled.one_card(repeats=1), "f" * 64)
-    assert [next_number(state, root, session.machine) for root in (here, there, here)] == [1, 2, 3]
+    assert [next_session_number(state, root, session.machine) for root in (here, there, here)] == [1, 2, 3]
     (state / "sessions-begun").write_text("rubbish")
     store.write_session(here, session.model_copy(update={"number": 3}))
-    assert next_number(state, here, session.machine) == 4
+    assert next_session_number(state, here, session.machine) == 4

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
-from harness.run.jobs.follow import Attempt, Place, ending
+from harness.run.jobs.follow import Attempt, Place, attempt_exit
 from harness.run.jobs.submission import ENDED
 
 CANCELLED = TaskState(job=7, task=0, name="b", standing="ended", word="CANCELLED", cause="cancelled")
@@ -23,7 +23,7 @@ def test_a_step_that_leaves_with_0_ended_well_only_where_it_measured(tmp_path, m
     sent = ClusterJob(name="b", trials=("t",), attempts=(1,), job=7, sent_at=datetime.now(UTC))
     attempt = Attempt(1, work, over=True, last_of_job=True)
     place = Place("t", sent, CANCELLED, in_flight=False, attempts=(attempt,))
-    exit = ending(tmp_path, attempt, place, Slurm())
+    exit = attempt_exit(tmp_path, attempt, place, Slurm())
     assert (exit.code, exit.cause) == (0, cause)
 
 
@@ -37,4 +37,4 @@ def test_an_attempt_whose_job_ran_again_was_ended_by_its_node_or_by_the_schedule
     sent = ClusterJob(name="b", trials=("t",), attempts=(1,), job=7, sent_at=datetime.now(UTC))
     attempt = Attempt(1, work, over=True, last_of_job=False)
     place = Place("t", sent, CANCELLED, in_flight=False, attempts=(attempt,))
-    assert ending(tmp_path, attempt, place, Slurm()).cause == cause
+    assert attempt_exit(tmp_path, attempt, place, Slurm()).cause == cause

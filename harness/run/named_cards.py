@@ -16,21 +16,21 @@ from harness.record.published.cards import Card, find_card, load_cards
 from harness.record.published.claim_set import suggest_name
 from harness.run import setup as run_setup
 from harness.run.second_stack import second_stack
-from harness.run.setup import RunSetup, to_build
+from harness.run.setup import RunSetup, prepare_build
 from harness.settings import Settings
 from harness.units import GIB
 
 
-def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
+def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
     """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
 
     Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
     it, and what plan.load raises.
     """
     if not named:
-        return run_setup.prepare(root, settings)
-    count, card = cards_named(named, load_cards(root))
-    gpus = _devices(count, card)
+        return run_setup.prepare_run(root, settings)
+    count, card = parse_cards(named, load_cards(root))
+    gpus = _card_devices(count, card)
     kind = BY_VENDOR[card.vendor]
     images = load_images(root)
     unserved: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
             raise
         # The first of its kind, so that the caller sees what it would run.
         image, unserved = choose_image(images, kind), (f"it cannot run there: {error.problem}",)
-    _, engine, _ = to_build(root, settings.model_copy(update={"image": image.name}))
+    _, engine, _ = prepare_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
     )
@@ -59,7 +59,7 @@ def prepare(root: Path, settings: Settings, named: str) -> RunSetup:
     )
 
 
-def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
+def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     """How many of which card, by its name or a part of it; raises UserError with the nearest names."""
     counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
     count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
@@ -73,7 +73,7 @@ def cards_named(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     raise UserError(f"'{name}' is no one card of results/cards.toml{meant}", remedy=such)
 
 
-def _devices(count: int, card: Card) -> tuple[Gpu, ...]:
+def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
     """What a framework would see."""
     one = Gpu(
         index=0,

@@ -33,9 +33,9 @@ from harness.data.chest_xray import (
     PatientCount,
     SplitPart,
 )
-from harness.data.fetch import ELSEWHERE, locked
+from harness.data.fetch import ELSEWHERE, hold_folder
 from harness.errors import DataError, UserError
-from harness.files import free_bytes, need_room, sha256_of, whole
+from harness.files import free_bytes, hash_file, need_room, write_then_rename
 
 PIXELS = 264
 AHEAD = 256
@@ -55,7 +55,7 @@ class Prepared:
     pillow: str
 
 
-def prepare(
+def prepare_xrays(
     source: Path,
     folder: Path,
     *,
@@ -67,22 +67,22 @@ def prepare(
     Raises UserError where `source` has no table, DataError where the table, its counts or an image are not as
     they should be, NoSpace and Busy as fetching does.
     """
-    split, images = _source(source, expected)
+    split, images = _read_source(source, expected)
     paths = [images[entry.image] for entries in split.values() for entry in entries]
-    with locked(folder):
+    with hold_folder(folder):
         ours = folder / NAME
         ours.mkdir(parents=True, exist_ok=True)
         need_room(NAME, len(paths) * PIXELS**2, free_bytes(folder), folder, ELSEWHERE)
         _write_images(paths, ours / IMAGES, watch)
-        with whole(ours / TABLE_FILE) as part:
-            part.write_text(_table(split), encoding="utf-8", newline="")
-        sums = [f"{sha256_of(ours / name)}  {name}\n" for name in (IMAGES, TABLE_FILE)]
-        with whole(ours / SUMS) as part:
+        with write_then_rename(ours / TABLE_FILE) as part:
+            part.write_text(_table_text(split), encoding="utf-8", newline="")
+        sums = [f"{hash_file(ours / name)}  {name}\n" for name in (IMAGES, TABLE_FILE)]
+        with write_then_rename(ours / SUMS) as part:
             part.write_text("".join(sums), encoding="utf-8", newline="")
-        return Prepared(ours, chest_xray.sizes(split), sha256_of(ours / SUMS), PIL.__version__)
+        return Prepared(ours, chest_xray.split_sizes(split), hash_file(ours / SUMS), PIL.__version__)
 
 
-def _source(
+def _read_source(
     source: Path, expected: Mapping[SplitPart, PatientCount]
 ) -> tuple[dict[SplitPart, tuple[Entry, ...]], dict[str, Path]]:
     """Return the split of the table, and the path of each of its images."""
@@ -91,7 +91,7 @@ def _source(
         raise UserError(
             f"'{source}' has no '{TABLE}' in it", remedy="name the folder that you unpacked ChestX-ray14 into"
         )
-    split = chest_xray.parts(chest_xray.read_table(tables[0]))
+    split = chest_xray.split_patients(chest_xray.read_table(tables[0]))
     chest_xray.check_sizes(split, expected)
     images = {
         name: Path(place) / name for place, _, names in os.walk(source, followlinks=True) for name in names
@@ -110,10 +110,10 @@ def _source(
 def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
     """Writes the array under a temporary name, by threads: Pillow works outside of Python's lock."""
     shape = (len(paths), PIXELS, PIXELS)
-    with whole(target) as unfinished, ThreadPoolExecutor() as pool:
+    with write_then_rename(target) as unfinished, ThreadPoolExecutor() as pool:
         array = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.uint8, shape=shape)
         try:
-            for number, pixels in enumerate(_in_order(pool, paths)):
+            for number, pixels in enumerate(_read_images(pool, paths)):
                 array[number] = pixels
                 watch(number + 1, len(paths))
         except BaseException:
@@ -122,13 +122,13 @@ def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
         array.flush()
 
 
-def _in_order(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.ndarray]:
+def _read_images(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.ndarray]:
     """The images in their order, some of them ahead."""
     for first in range(0, len(paths), AHEAD):
-        yield from pool.map(resized, paths[first : first + AHEAD])
+        yield from pool.map(resize_image, paths[first : first + AHEAD])
 
 
-def resized(path: Path) -> np.ndarray:
+def resize_image(path: Path) -> np.ndarray:
     """An image as Karmanov 2018 made it, bilinear to a square, in one channel; raises DataError naming it."""
     try:
         with Image.open(path) as image:
@@ -140,7 +140,7 @@ def resized(path: Path) -> np.ndarray:
     return np.asarray(small)
 
 
-def _table(split: Mapping[SplitPart, tuple[Entry, ...]]) -> str:
+def _table_text(split: Mapping[SplitPart, tuple[Entry, ...]]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["image", "part", "patient", *LABELS])

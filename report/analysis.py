@@ -39,6 +39,7 @@ from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.trials.account import MachineAccount, accounts
 from report.trials.asked import WITHIN, question_among, question_of_session
+from report.trials.factors import among_sessions
 from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
@@ -204,12 +205,14 @@ class Analysis:
         known = self.cells if factor != "stack" else cells_of(trials)
         sessions = {trial.session for trial in trials}
         usable = known if factor == "batch" else without_sweeps(known, self.lead)
+        together = bool(self.request.named) and factor == self.question.by
         found = compare_sides(
             factor,
             [cell for cell in usable if cell.session in sessions],
             [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
             failed=[trial for trial in trials if trial.failure is not None],
             sizes=self.request.sizes,
+            rule=among_sessions(factor) if together else None,
             baseline=self.request.baseline,
         )
         return found if len(found.sides) > 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from harness.record import PRECISION_ORDER, Factor
@@ -107,3 +107,14 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
         "side": FactorRule(_side, (), _ONE_SESSION, _rising, splits=True),
     }
 )
+
+
+def among_sessions(factor: Factor) -> FactorRule:
+    """Return the rule by which several sessions are compared: a machine is a side in each of them."""
+    rule = FACTORS[factor]
+    within = tuple(name for name in rule.within if name != "session")
+
+    def machine(trial: TrialResult) -> Pairs:
+        return *rule.values(trial), ("session", trial.session)
+
+    return replace(rule, within=within, values=machine if factor == "machine" else rule.values)

@@ -64,5 +64,21 @@ def test_sessions_that_are_named_together_ask_by_what_tells_them_apart(named, by
     assert asked(*named) == ("faster", by)
 
 
+@pytest.mark.parametrize(
+    ("named", "ratios"),
+    [
+        ((QUICK, "20261127-63ddd7"), 2),
+        ((MXNET, PYTORCH), 1),
+        (("20261121-cb7a72", "20261121-e09923"), 1),
+        (("20261121-38cb4c", "20261121-8a1add"), 2),
+    ],
+)
+def test_each_session_that_is_named_has_its_side_also_on_one_machine(named, ratios):
+    request = AnalysisRequest(NOW, named[0], questions=questions(ROOT), named=named)
+    found = analyse(replace(evidence_here(), purchase=None), request).comparison
+    assert found is not None and len(found.ratios) == ratios
+    assert {cell.session for side in found.sides for cell in side.cells} == set(named)
+
+
 def test_the_line_asks_in_place_of_all_else():
     assert asked(QUICK, OTHER_QUICK, question=Question(kind="sound")) == ("sound", None)

@@ -62,7 +62,7 @@ def perturbed(real: Record, number: int) -> Record:
     # Their names stay theirs; only the repeat is another, so that they stand side by side.
     return real.model_copy(
         update={
-            "trial": real.trial.of(
+            "trial": real.trial.from_request(
                 real.trial.asked, number, seed=number, timeout_seconds=real.trial.timeout_seconds
             ),
             "order": number,

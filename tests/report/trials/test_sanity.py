@@ -30,7 +30,7 @@ def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **c
     made = record(measured=measured, **changes)
     variant = made.trial.asked.variant.model_copy(update={"gpus": gpus})
     asked = made.trial.asked.model_copy(update={"variant": variant})
-    trial = made.trial.of(asked, made.trial.repeat, seed=made.trial.seed, timeout_seconds=600.0)
+    trial = made.trial.from_request(asked, made.trial.repeat, seed=made.trial.seed, timeout_seconds=600.0)
     return made.model_copy(update={"trial": trial})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,5 +83,22 @@ def replaced(name: str, old: str, new: str) -> Callable[[Path], object]:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def with_fields(name: str, **fields: Any) -> Callable[[Path], object]:
+    """A change of fields of one JSON file, named as `machine__memory_bytes`."""
+
+    def change(work: Path) -> None:
+        (path,) = work.glob(name)
+        raw = json.loads(path.read_text())
+        for place, value in fields.items():
+            *above, last = place.split("__")
+            holder = raw
+            for part in above:
+                holder = holder[int(part) if part.isdigit() else part]
+            holder[int(last) if last.isdigit() else last] = value
+        path.write_text(json.dumps(raw))
 
     return change

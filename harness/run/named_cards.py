@@ -60,17 +60,17 @@ def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
 
 
 def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
-    """How many of which card, by its name or a part of it; raises UserError with the nearest names."""
+    """Return how many of which card, by its name or a driver's; raises UserError with the nearest names."""
     counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
     count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
-    wanted = name.casefold()
-    exact = find_card(name, cards) or next((card for card in cards if card.name.casefold() == wanted), None)
-    parts = [exact] if exact else [card for card in cards if wanted in card.name.casefold()]
-    if len(parts) == 1:
-        return count, parts[0]
-    meant = "" if parts else suggest_name(name, [card.name for card in cards])
-    such = f"name one, such as {', '.join(card.name for card in parts)}" if parts else "see its names there"
-    raise UserError(f"'{name}' is no one card of results/cards.toml{meant}", remedy=such)
+    known = {card.name.casefold(): card for card in cards}
+    card = find_card(name, cards) or known.get(name.casefold())
+    if card is not None:
+        return count, card
+    near = [card.name for key, card in known.items() if name.casefold() in key]
+    remedy = f"name one, such as {', '.join(near)}" if near else "see its names there"
+    meant = "" if near else suggest_name(name, [card.name for card in cards])
+    raise UserError(f"'{name}' is no card of results/cards.toml{meant}", remedy=remedy)
 
 
 def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:

@@ -62,10 +62,13 @@ def test_a_card_is_named_as_people_do(named, count, name):
     [
         ("RTX 4090 D", "is 'RTX 4090' meant?"),
         ("H100", "H100 PCIe 80GB, H100 SXM5 80GB"),
-        ("0x T4", "no one card"),
+        ("RTX 4070", "name one, such as RTX 4070 Ti"),
+        ("L40", "name one, such as L40S"),
+        ("V100", "V100 SXM2 16GB, V100 SXM2 32GB"),
+        ("0x T4", "no card"),
     ],
 )
-def test_what_names_no_one_card_is_answered_with_the_nearest(named, near):
+def test_what_names_no_card_is_answered_with_the_nearest(named, near):
     with pytest.raises(UserError) as error:
         named_cards.parse_cards(named, CARDS)
     assert near in str(error.value)

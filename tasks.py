@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__":
+    sys.exit("gpudyno: this file is read by `invoke`: type .venv/bin/invoke, which lists the verbs")
+
 from invoke.exceptions import Exit
 
 from commands.line import Line

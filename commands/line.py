@@ -97,12 +97,19 @@ class Line:
         return decorate
 
     def settle(self) -> None:
-        """Puts each option of the line behind the verbs that take it; an empty line lists the verbs."""
+        """Puts each option of the line behind the verbs that take it; an empty line lists the verbs.
+
+        A line with `--help` in any place explains its first verb.
+        """
         core = getattr(program, "core", None)
         if core is None:
             return
         if not (core.unparsed or core[0].args.complete.value):
             core[0].args["list"].set_value(True, cast=False)
+        explained = next((word for word in core.unparsed if word in self.verbs), None)
+        if explained and {"--help", "-h"} & {*core.unparsed}:
+            core[0].args["help"].set_value(explained, cast=False)
+            core.unparsed.clear()
         with _ending():
             core.unparsed[:] = placed(core.unparsed, self.verbs)
 
@@ -208,6 +215,9 @@ def _ending() -> Iterator[None]:
         yield
     except GpudynoError as error:
         raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+    except ModuleNotFoundError as error:
+        lacks = f"the Python of this `invoke` has no package '{error.name}'"
+        raise Exit(f"gpudyno: {lacks}; type .venv/bin/invoke, as README.md has it", code=4) from None
     except MemoryError:
         raise Exit("gpudyno: this machine refuses more memory; end what else runs", code=4) from None
     except BrokenPipeError:

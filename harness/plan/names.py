@@ -17,6 +17,8 @@ from harness.record.published.claim_set import load_claims, suggest_name
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
 """Imported by a workload that takes whatever model torchvision and timm have."""
+LIBRARY_MODELS = Path("workloads") / "models.txt"
+"""All those, in the versions that the images are locked to."""
 
 _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
@@ -69,13 +71,23 @@ def workload_problems(root: Path, measure: Measure) -> Iterator[str]:
     known = _shared_strings(root) | _strings(source)
     for name in sorted(measure.options.keys() - known):
         yield f"'{name}' is no option of {what}{suggest_name(name, known)}"
+    if OF_LIBRARIES in source:
+        known = library_models(root)
     models = measure.model if isinstance(measure.model, list | tuple) else [measure.model]
-    for name in sorted(set(map(str, models)) - known):
-        if OF_LIBRARIES not in source:
+    for name in sorted(map(str, {*models})):
+        # timm's own names may have the prefix `timm/`, and a tag of weights after a dot.
+        if not {name, name.removeprefix("timm/").partition(".")[0]} & known:
             yield f"'{name}' is no model of {what}{suggest_name(name, known)}"
     most = max(measure.targets, default=0)
     if most > 1 and _strings(source) & set(SHARES):
         yield f"a target of {most:g} is no share, as {what}'s are; is {most / 100:g} meant?"
+
+
+@cache
+def library_models(root: Path) -> frozenset[str]:
+    """Return the names of all classifiers that torchvision and timm build."""
+    lines = (root / LIBRARY_MODELS).read_text(encoding="utf-8").splitlines()
+    return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
 
 
 @cache

@@ -36,6 +36,7 @@ from harness.record import (
     first_problem,
     parse_toml,
 )
+from harness.record.published.claim_set import suggest_name
 from harness.record.published.program import Program
 from harness.record.trial_spec import Name, OptionValue, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
@@ -164,7 +165,9 @@ def load_plan(root: Path, name: str) -> Plan:
     """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
     found = plan_files(root)
     if name not in found:
-        raise UserError(f"there is no plan '{name}'", remedy=f"the plans are {', '.join(found)}")
+        meant = suggest_name(name, found)
+        remedy = "" if meant else f"the plans are {', '.join(found)}"
+        raise UserError(f"there is no plan '{name}'{meant}", remedy=remedy)
     path = found[name]
     where = f"plans/{path.name}"
     text = path.read_bytes()

@@ -16,6 +16,8 @@ from commands.terminal import Screen
 from harness.errors import UserError
 from tests.helpers import ROOT
 
+PROGRAM = "from invoke.main import program; program.run()"
+
 
 def put(line: str) -> str:
     return shlex.join(placed(shlex.split(line), tasks.line.verbs))
@@ -57,6 +59,21 @@ def test_a_line_without_a_verb_is_refused_and_an_empty_one_lists_the_verbs():
         [sys.executable, "-m", "invoke"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert [verb for verb in tasks.line.verbs if f"\n  {verb} " not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["tasks.py"], 1, "type .venv/bin/invoke"),
+        (["-m", "invoke", "compare", "--help"], 0, "--fail-below"),
+        (["-m", "invoke", "run", "--plan", "quick", "-h"], 0, "--retry"),
+        (["-c", f"import sys; sys.modules['pydantic'] = None; {PROGRAM}", "plan"], 4, "package 'pydantic'"),
+    ],
+)
+def test_a_line_that_cannot_be_run_says_what_to_type(words, code, said):
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert said in done.stdout + done.stderr
 
 
 def test_two_values_of_one_setting_are_refused():

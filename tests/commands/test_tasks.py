@@ -26,7 +26,7 @@ def state(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("words", "says", "code"),
     [
-        (("run", "--plan", "mision"), "there is no plan 'mision'; the plans are", 2),
+        (("run", "--plan", "mision"), "there is no plan 'mision'; is 'mission' meant?", 2),
         (
             ("submit", "--site", "9" * 300),
             "cannot be read or written (File name too long); look at its name",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, ran, run, trial
+from harness.plan.names import library_models
+from tests.helpers import ROOT
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, ran, run, trial
 
 pytestmark = pytest.mark.torch
 
@@ -48,6 +51,12 @@ def test_a_classifier_runs_in_the_precision_layout_and_profile_asked(told, outpu
     found = run(tmp_path, tiny(**told)).measured.precision
     assert found.output_dtypes == {outputs: 21}
     assert found.method == method
+
+
+def test_the_listed_models_are_those_that_the_libraries_build():
+    code = "import timm, torchvision.models as m; print(*m.list_models(module=m), *timm.list_models())"
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True)
+    assert library_models(ROOT) == set(done.stdout.split())
 
 
 @pytest.mark.whole

@@ -37,6 +37,13 @@ def test_all_that_is_shipped_agrees(clone):
     assert list(names.name_problems(clone)) == []
 
 
+def test_the_models_of_libraries_are_those_of_the_locked_versions():
+    heads = (ROOT / names.LIBRARY_MODELS).read_text().splitlines()
+    listed = [line.split()[-1].split("==") for line in heads if line.startswith("#")]
+    locked = lock_packages(ROOT / "docker" / "cuda" / "lock.txt")
+    assert listed == [[name, locked[name].partition("+")[0]] for name in ("torchvision", "timm")]
+
+
 def test_images_that_a_device_calls_for_have_one_release_of_what_they_share():
     called = [image for image in load_images(ROOT).images.values() if not image.by_name_alone]
     asked = [lock_packages(ROOT / "docker" / image.requirements) for image in called]
@@ -76,6 +83,18 @@ TYPOS = [
         '"resnet152"',
         '"rezne152"',
         "'rezne152' is no model of cifar_fastai; is 'resnet152' meant?",
+    ),
+    (
+        "plans/acceptance.toml",
+        'model = "resnet50"',
+        'model = "ResNet-50"',
+        "'ResNet-50' is no model of convnet; is 'resnet50' meant?",
+    ),
+    (
+        "plans/surf.toml",
+        '"inception_v3"',
+        '"ViT-B/16"',
+        "'ViT-B/16' is no model of convnet; is 'vit_b_16' meant?",
     ),
     (
         "docker/cpu/requirements.in",

@@ -128,9 +128,12 @@ def test_a_plan_that_cannot_be_meant_is_refused_with_its_place(measure, words, t
         plan_file.load_plan(root, "mine")
 
 
-def test_a_plan_that_is_not_there_is_refused_with_those_there_are():
-    with pytest.raises(UserError, match=r"there is no plan 'mision'; the plans are .*mission.*quick"):
-        plan_file.load_plan(ROOT, "mision")
+@pytest.mark.parametrize(
+    ("name", "words"), [("quik", r"; is 'quick' meant\?$"), ("x", "; the plans are .*mission.*quick")]
+)
+def test_a_plan_that_is_not_there_is_refused_with_the_nearest_or_all(name, words):
+    with pytest.raises(UserError, match=f"there is no plan '{name}'{words}"):
+        plan_file.load_plan(ROOT, name)
 
 
 def test_the_same_seed_gives_the_same_order_and_another_seed_another():

@@ -158,7 +158,7 @@ def answered(answer: Answer, study: str) -> list[str]:
     if answer.obstacle:
         out.append(f"  {reason(answer.obstacle)}")
     if answer.nearest:
-        each_term = ((each.field.replace("_", " "), each.here, each.wanted) for each in answer.nearest)
+        each_term = ((each.field.replace("_", " "), each.of, each.over) for each in answer.nearest)
         near = ", ".join(
             f"{name} {'not given' if ours is None else ours} for {'not given' if theirs is None else theirs}"
             for name, ours, theirs in each_term

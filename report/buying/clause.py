@@ -203,7 +203,7 @@ def _too_few_runs(
             if all(getattr(demand.key, name) == getattr(key, name) for name in same)
         ]
         for other in min(near, key=len, default=())[:1]:
-            values = f"ordered {_value(other.wanted)}, delivered {_value(other.here)}"
+            values = f"ordered {_value(other.over)}, delivered {_value(other.of)}"
             another = f"it was measured with another {other.name}: {values}"
             return RequirementResult(demand, None, another)
     return RequirementResult(demand, None, counted)

@@ -13,11 +13,11 @@ from typing import Literal
 
 from harness.record import Claim
 from harness.record.published.cards import Card
-from report.claims.judged import Judged, nearest_differences, obstacles
+from report.claims.judged import Judged, nearest_terms, obstacles
 from report.claims.judging_plan import JudgingPlan
-from report.claims.matching import figure_of, side_differences
+from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
-from report.compare.key import Difference
+from report.compare.key import Term
 from report.expected.sizes import DifferenceSize
 from report.metrics import CLAIMED
 
@@ -75,7 +75,7 @@ class Answer:
     """What software alone is known to change, where nothing but that differs."""
     way: JudgingPlan | None = None
     obstacle: Obstacle | None = None
-    nearest: tuple[Difference, ...] = ()
+    nearest: tuple[Term, ...] = ()
     """What the nearest cell has otherwise, where none did the same work."""
 
     @property
@@ -166,7 +166,7 @@ def _candidate(claim: Claim, cell: Cell, cards: Sequence[Card]) -> _Candidate | 
     figure = figure_of(claim, cell)
     if cell.key.workload != claim.workload or figure is None or not figure.mean:
         return None
-    work = {difference.field for difference in side_differences(claim.of, claim, cell)}
+    work = {difference.field for difference in side_terms(claim.of, claim, cell)}
     terms = {difference.field for difference in obstacles(claim, cell, cards)}
     if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
         return None
@@ -200,8 +200,8 @@ def _over(here: float, published: float, direct: bool) -> float:
     return here / published if direct else published / here
 
 
-def _nearest(claim: Claim, cells: Sequence[Cell]) -> tuple[Difference, ...]:
+def _nearest(claim: Claim, cells: Sequence[Cell]) -> tuple[Term, ...]:
     """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
     work = claim.workload, claim.of.model.casefold()
     alike = [cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work]
-    return nearest_differences(claim.of, claim, alike) if alike else ()
+    return nearest_terms(claim.of, claim, alike) if alike else ()

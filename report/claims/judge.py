@@ -11,7 +11,7 @@ from report.claims.judged import (
     RecordedCells,
     held,
     met,
-    nearest_differences,
+    nearest_terms,
     not_compared,
     obstacles,
 )
@@ -19,7 +19,7 @@ from report.claims.matching import figure_of, matches
 from report.claims.pairs import judge_pair
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
-from report.compare.key import Difference
+from report.compare.key import Term
 from report.metrics import CLAIMED
 from report.stats.equivalence import bounds_hold, range_holds, structure_holds
 
@@ -50,12 +50,12 @@ def judge(
 
 def _judge(claim: Claim, measured: RecordedCells) -> Judged:
     if not claim.can_be_judged:
-        return not_compared(claim, Difference("value", None, None))
+        return not_compared(claim, Term("value", None, None))
     if claim.metric == "batch_ratio":
         return _judge_batches(claim, measured)
     places = [cell for cell in measured.own if cell.key.workload == claim.workload]
     if not places:
-        return not_compared(claim, Difference("workload", None, claim.workload))
+        return not_compared(claim, Term("workload", None, claim.workload))
     judge_form = FORMS.get(claim.kind)
     return judge_form(claim, measured) if judge_form else _judge_side(claim, places, measured)
 
@@ -77,7 +77,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
     ]
     of, over = (sweeps[0] if sweeps else None for sweeps in found)
     if of is None or over is None:
-        return not_compared(claim, Difference("batch_sweep", False, True))
+        return not_compared(claim, Term("batch_sweep", False, True))
     reasons = [
         reason
         for one, sweep in zip(claims, (of, over), strict=True)
@@ -87,7 +87,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
         return not_compared(claim, *reasons)
     fits, fits_over = of.largest, over.largest
     if fits is None or of.wall is None or fits_over is None or over.wall is None:
-        return not_compared(claim, Difference("largest_batch", None, None))
+        return not_compared(claim, Term("largest_batch", None, None))
     low, high = fits_over.key.batch_size / of.wall, over.wall / fits.key.batch_size
     verdict = range_holds(low, high, claim.value, claim.margin, claim.half_digit)
     return Judged(claim, verdict, (fits, fits_over), fits_over.key.batch_size / fits.key.batch_size)
@@ -96,7 +96,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
 def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -> Judged:
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
-        return not_compared(claim, *nearest_differences(claim.of, claim, places))
+        return not_compared(claim, *nearest_terms(claim.of, claim, places))
     found = met(claim, [claim], [(cell,) for cell in fit], measured)
     if isinstance(found, Judged):
         return found
@@ -108,7 +108,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None
     count = _count(claim, cell)
     if count is None:
-        return not_compared(claim, Difference(claim.metric, None, claim.value))
+        return not_compared(claim, Term(claim.metric, None, claim.value))
     if claim.relation != "equal":
         return Judged(claim, bounds_hold(count, count, claim.relation, claim.value), (cell,), count)
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.

@@ -11,10 +11,10 @@ from packaging.specifiers import SpecifierSet
 from harness.record import Claim, Seeds, Side
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to
-from report.claims.matching import figure_of, side_differences
+from report.claims.matching import figure_of, side_terms
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, to_target
-from report.compare.key import Difference
+from report.compare.key import Term
 from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bound_holds, equivalence, seeds_bounded, seeds_hold
@@ -27,10 +27,10 @@ _VERSION = re.compile(
 )
 
 
-def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Difference, ...]:
+def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Term, ...]:
     """What differs; empty where the claim may be judged."""
     reasons = (
-        Difference("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
+        Term("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
         _card(claim, cell, cards),
         _stack(claim, cell),
         _data(claim, cell),
@@ -40,7 +40,7 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Differen
     return tuple(reason for reason in reasons if reason)
 
 
-def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
+def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
     trial = cell.trials[0]
     spoken_of = applies_to(
         claim,
@@ -53,10 +53,10 @@ def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Difference | None:
     if spoken_of:
         return None
     card = claim.card_class or claim.of.card
-    return Difference("card_class" if spoken_of is None else "card", cell.card, card)
+    return Term("card_class" if spoken_of is None else "card", cell.card, card)
 
 
-def _stack(claim: Claim, cell: Cell) -> Difference | None:
+def _stack(claim: Claim, cell: Cell) -> Term | None:
     """Versions named by an absolute claim that are not the ones used here."""
     if claim.kind != "absolute" or claim.stack is None:
         return None
@@ -67,20 +67,20 @@ def _stack(claim: Claim, cell: Cell) -> Difference | None:
         version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
         # 2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build.
         if not SpecifierSet(f"=={release}{build or '.*'}").contains(version, prereleases=True):
-            return Difference(name, version, release + build)
-    return None if _VERSION.search(claim.stack) else Difference("stack", None, claim.stack)
+            return Term(name, version, release + build)
+    return None if _VERSION.search(claim.stack) else Term("stack", None, claim.stack)
 
 
-def _data(claim: Claim, cell: Cell) -> Difference | None:
+def _data(claim: Claim, cell: Cell) -> Term | None:
     metric = CLAIMED[claim.metric]
     if cell.key.data_source == "generated" and not metric.on_generated:
-        return Difference("data_source", "generated", "real")
+        return Term("data_source", "generated", "real")
     if metric.kind == "quality" and cell.key.weights == "random":
-        return Difference("weights", "random", "pretrained")
+        return Term("weights", "random", "pretrained")
     return None
 
 
-def _validation(claim: Claim, cell: Cell) -> Difference | None:
+def _validation(claim: Claim, cell: Cell) -> Term | None:
     """A quality on a part of the validation is another one."""
     if claim.target is None and CLAIMED[claim.metric].kind != "quality":
         return None
@@ -88,33 +88,33 @@ def _validation(claim: Claim, cell: Cell) -> Difference | None:
         measured = trial.record.measurement
         batches = validated_batches(measured) if measured else None
         if measured is not None and batches is not None:
-            return Difference("valid_batches", batches, measured.protocol.valid_batches)
+            return Term("valid_batches", batches, measured.protocol.valid_batches)
     return None
 
 
-def _target(target: float, cell: Cell) -> Difference | None:
+def _target(target: float, cell: Cell) -> Term | None:
     """A run that ended without its target has no time to it, and a mean of the others would be too short."""
     found = to_target(cell, target)
     if found.runs and found.reached == found.runs:
         return None
-    return Difference("runs_with_target", found.reached, found.runs)
+    return Term("runs_with_target", found.reached, found.runs)
 
 
-def _length(claim: Claim, cell: Cell) -> Difference | None:
+def _length(claim: Claim, cell: Cell) -> Term | None:
     """A quality needs its epochs; a projection needs a window that settled."""
     metric = CLAIMED[claim.metric]
     kind = metric.kind
     if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
-        return Difference("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
+        return Term("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
     if kind == "quality":
         trained = max(trial.epochs_trained or 0 for trial in cell.trials)
         least = metric.least_epochs
         if least is not None:
-            return None if trained >= least else Difference("epochs", trained, least)
+            return None if trained >= least else Term("epochs", trained, least)
         epochs = claim.epochs or cell.length.epochs
-        return None if trained == epochs else Difference("epochs", trained, epochs)
+        return None if trained == epochs else Term("epochs", trained, epochs)
     if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
-        return Difference("settled", False, True)
+        return Term("settled", False, True)
     return None
 
 
@@ -126,7 +126,7 @@ class Judged:
     verdict: Verdict
     cells: tuple[Cell, ...] = ()
     measured: float | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Term, ...] = ()
 
     @property
     def compared(self) -> bool:
@@ -144,14 +144,14 @@ class RecordedCells:
     cards: Sequence[Card]
 
 
-def not_compared(claim: Claim, *differences: Difference) -> Judged:
+def not_compared(claim: Claim, *differences: Term) -> Judged:
     """The claim, with what keeps it away from every record."""
     return Judged(claim, Verdict("not comparable"), differences=tuple(dict.fromkeys(differences)))
 
 
-def nearest_differences(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[Difference, ...]:
+def nearest_terms(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[Term, ...]:
     """What keeps the nearest cell away from a side; empty where one has all of it."""
-    return min((side_differences(side, claim, cell) for cell in places), key=len)
+    return min((side_terms(side, claim, cell) for cell in places), key=len)
 
 
 def met(

@@ -10,7 +10,7 @@ from harness.record.vocabulary.workload import read_workload
 from report.compare.cells import Cell, target_reached, to_target
 from report.compare.figures import Figure, Run, figure
 from report.compare.groups import ComparisonGroup
-from report.compare.key import Difference, PartialKey
+from report.compare.key import PartialKey, Term
 from report.metrics import CLAIMED
 from report.trials.key import Value
 from report.trials.trial import TrialResult
@@ -25,15 +25,15 @@ SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 
 def matches(claim: Claim, cell: Cell) -> bool:
     """Whether a cell has what the claim's side names, the card aside."""
-    return not side_differences(claim.of, claim, cell)
+    return not side_terms(claim.of, claim, cell)
 
 
-def side_differences(side: Side, claim: Claim, cell: Cell) -> tuple[Difference, ...]:
+def side_terms(side: Side, claim: Claim, cell: Cell) -> tuple[Term, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
     found = asked_by(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
     if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
-        found = (*found, Difference("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
-    return (*found, Difference("scaled_down", True, False)) if scaled_down(cell) else found
+        found = (*found, Term("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
+    return (*found, Term("scaled_down", True, False)) if scaled_down(cell) else found
 
 
 def asked_by(claim: Claim, side: Side) -> PartialKey:

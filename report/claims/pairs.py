@@ -8,13 +8,13 @@ from report.claims.judged import (
     RecordedCells,
     held,
     met,
-    nearest_differences,
+    nearest_terms,
     not_compared,
     seeds_for,
 )
 from report.claims.matching import figure_of, matches
 from report.compare.cells import Cell, selected_alike, side_by_side
-from report.compare.key import Difference
+from report.compare.key import Term
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bound_holds, bounds_hold, range_holds
 from report.stats.intervals import Runs, blocks_interval
@@ -35,8 +35,8 @@ def judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
         if matches(second, over) and _same_setting(claim, of, over) and (of in own or over in own)
     ]
     if not pairs:
-        why = nearest_differences(claim.of, claim, own) or nearest_differences(claim.over, second, own)
-        return not_compared(claim, *(why or (Difference("in_one_setting", False, True),)))
+        why = nearest_terms(claim.of, claim, own) or nearest_terms(claim.over, second, own)
+        return not_compared(claim, *(why or (Term("in_one_setting", False, True),)))
     found = met(claim, [first, second], pairs, measured)
     return found if isinstance(found, Judged) else _verdict(claim, *found)
 

@@ -17,10 +17,9 @@ from typing import Literal, NamedTuple
 
 from harness.record import Factor
 from report.compare.cells import Cell, Ratio, cell_of
-from report.compare.key import MEASURED_FIELDS
+from report.compare.key import MEASURED_FIELDS, Term
 from report.compare.ratio import (
     Speed,
-    Term,
     WorkRatio,
     hours_apart,
     speed_known,

@@ -77,17 +77,19 @@ def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A field or option that is not what is asked; null where a side does not have it."""
+class Term:
+    """A field or option that is not the same on both sides; null where a side does not have it."""
 
     field: str
-    here: Value
-    wanted: Value
+    of: Value
+    over: Value
+    size: float | None = None
+    """The most that nine in ten such differences change a speed by, as a logarithm; null is unknown."""
 
     @property
     def name(self) -> str:
         """What the page calls the field."""
-        return NAMES.get(self.field, self.field)
+        return NAMES.get(self.field, self.field.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class PartialKey:
             tuple(option for option in self.options if option[0] not in names),
         )
 
-    def differences(self, other: PartialKey) -> tuple[Difference, ...]:
+    def differences(self, other: PartialKey) -> tuple[Term, ...]:
         """Return what `other` has that is not asked here: fields that both name, and options of either.
 
         An option that is not asked for is a difference, except `FREE_OPTIONS`.
@@ -121,11 +123,11 @@ class PartialKey:
         have, options, asked = dict(other.fields), dict(other.options), dict(self.options)
         named = [(name, have[name], value) for name, value in self.fields if name in have]
         named += [(name, options.get(name), value) for name, value in self.options]
-        lacking = [Difference(*each) for each in named if each[1] != each[2]]
+        lacking = [Term(*each) for each in named if each[1] != each[2]]
         free = (*asked, *FREE_OPTIONS)
         return (
             *lacking,
-            *(Difference(name, value, None) for name, value in other.options if name not in free),
+            *(Term(name, value, None) for name, value in other.options if name not in free),
         )
 
 

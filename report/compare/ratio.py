@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean, median, stdev
 from typing import Literal
 
 from report.compare.cells import Cell, side_by_side
+from report.compare.key import PartialKey, Term
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import (
     Assumption,
@@ -20,7 +21,7 @@ from report.stats.contrast import (
     turning_size,
 )
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, values_in_blocks
-from report.trials.key import NAMES, Key, Value, stack_differences
+from report.trials.key import stack_differences
 
 Speed = Literal["throughput", "seconds"]
 
@@ -30,22 +31,6 @@ NINE_IN_TEN = 1.645
 SOFTWARE, WINDOW = "software", "window_seconds"
 _BUILD = ("image", "lock", "base", "device")
 """Parts of a stack that say how it was built: its versions say what it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A field or option that is not the same on both sides; null where a side does not have it."""
-
-    field: str
-    of: Value
-    over: Value
-    size: float | None = None
-    """The most that nine in ten such differences change a speed by, as a logarithm; null is unknown."""
-
-    @property
-    def name(self) -> str:
-        """What the page calls the field."""
-        return NAMES.get(self.field, self.field.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +133,12 @@ def terms_between(
     of: Cell, over: Cell, free: Collection[str], sizes: Mapping[SystemDifference, DifferenceSize]
 ) -> tuple[Term, ...]:
     """Return in what two cells differ besides what is `free`: work, window, software and settings."""
-    found = (*_of_keys(of.key, over.key), *_of_windows(of, over), *_of_stacks(of, over, sizes))
+    found = (
+        *PartialKey.of(over.key).differences(PartialKey.of(of.key)),
+        *_of_windows(of, over),
+        *_of_stacks(of, over, sizes),
+    )
     return tuple(term for term in found if term.field not in free)
-
-
-def _of_keys(of: Key, over: Key) -> Iterator[Term]:
-    for name in (field.name for field in fields(Key) if field.name != "options"):
-        here, there = getattr(of, name), getattr(over, name)
-        if here != there:
-            yield Term(name, here, there)
-    options, others = dict(of.options), dict(over.options)
-    for name in sorted(options.keys() | others.keys()):
-        if options.get(name) != others.get(name):
-            yield Term(name, options.get(name), others.get(name))
 
 
 def _of_windows(of: Cell, over: Cell) -> Iterator[Term]:

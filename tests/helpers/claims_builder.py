@@ -78,4 +78,4 @@ def lacks(asked: Claim, records: Sequence[Record]) -> list[tuple[str, Value, Val
     """What keeps the claim away from the records: a field, what they have, and what it asks for."""
     found = verdict(asked, records)
     assert found.verdict.word == "not comparable"
-    return [(each.field, each.here, each.wanted) for each in found.differences]
+    return [(each.field, each.of, each.over) for each in found.differences]

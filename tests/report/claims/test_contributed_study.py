@@ -13,7 +13,7 @@ import pytest
 
 from harness.record.published.claim_set import FOLDER, load_claims
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.compare.key import Difference
+from report.compare.key import Term
 from report.page.parts.published import view
 from report.page.values import systems_of
 from tests.helpers import ROOT
@@ -84,7 +84,7 @@ def test_the_example_is_judged_on_records_of_its_card_and_the_rest_says_what_kee
         "my-bench-rtx-4090-efficientnet-b0-amp-fp16": "not comparable",
     }
     elsewhere = found["my-bench-h200-sxm-141gb-resnet50-amp-fp16"]
-    assert elsewhere.differences == (Difference("card", CARD, "H200 SXM 141GB"),)
+    assert elsewhere.differences == (Term("card", CARD, "H200 SXM 141GB"),)
 
 
 CARDS = ("RTX 4090", "H200 SXM 141GB", "RTX 3090")

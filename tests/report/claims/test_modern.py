@@ -122,7 +122,7 @@ def test_the_figures_are_of_nine_sources():
 def test_a_record_of_an_equal_key_judges_the_figure(claim):
     found = judged(claim)
     differences: list[tuple[str, Value, Value]] = [
-        (each.field, each.here, each.wanted) for each in found.differences
+        (each.field, each.of, each.over) for each in found.differences
     ]
     assert not differences
     assert found.verdict.word != "not comparable"

@@ -13,7 +13,7 @@ from harness.record.published.cards import load_cards
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.compare.cells import cells_of, own_and_beside
-from report.compare.key import Difference
+from report.compare.key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.here import claims_here
@@ -113,7 +113,7 @@ def test_an_order_of_epochs_needs_both_of_its_ranks_and_a_run_that_had_the_targe
     some = [*learned(1), *learned(4, virtual=True, order=20)]
     assert word(TWELVE_OVER_FOUR, some) == "not comparable"
     never = judged(TWELVE_OVER_FOUR, [*some, *learned(12, virtual=True, best=0.6, order=40)])
-    assert never.differences[-1] == Difference("runs_with_target", 0, 3)
+    assert never.differences[-1] == Term("runs_with_target", 0, 3)
 
 
 @pytest.mark.parametrize(("best", "told"), [(0.79, "holds here"), (0.88, "does not hold here")])

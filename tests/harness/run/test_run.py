@@ -16,7 +16,7 @@ from commands import measure
 from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
-from harness.record import store
+from harness.record import Question, store
 from harness.run import runner, session
 from harness.run.choice import choose_trials
 from harness.run.runner import TimeBudget
@@ -199,6 +199,26 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     said = f"the plan 'mine' was changed since session {opened.id} began: a new one begins"
     assert said in capsys.readouterr().out
     assert sorted(session.number or 0 for session in store.read_sessions(root)) == [1, 2]
+
+
+def test_a_session_goes_on_where_its_plan_got_a_question_and_keeps_the_one_that_was_asked(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
+    root = clone.make(tmp_path, repeats=1)
+    opened = clone.open_session(root)
+    path, asked = root / "plans" / "mine.toml", Question(kind="holds")
+    path.write_text(
+        path.read_text().replace("title", 'question = { is = "faster", by = "precision" }\ntitle')
+    )
+    bench, built = clone.bench(root), clone.built(root)
+    bench = replace(bench, settings=bench.settings.model_copy(update={"question": asked}))
+    outcome = measure._run(bench, (built,), {}, measure.RunOptions(), Screen())
+    (kept,) = store.read_sessions(root)
+    assert (outcome.session.id, opened.question, kept.question) == (opened.id, None, asked)
+    measure._run(clone.bench(root), (built,), {}, measure.RunOptions(new_session=True), Screen())
+    questions = [session.question for session in store.read_sessions(root)]
+    assert sorted(questions, key=str) == [Question(kind="faster", by="precision"), asked]
 
 
 def test_a_run_ends_with_the_whole_line_that_goes_on(tmp_path, capsys):

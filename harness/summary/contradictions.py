@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress
 
@@ -20,9 +19,6 @@ ENERGY_APART = 0.2
 
 DIFFERENT = 10
 """Step times that differ: fewer may be the ticks of a coarse clock."""
-
-_GPU = re.compile(r"GeForce|\b[RG]TX\b|Quadro|Tesla|Instinct|^(?:AMD )?Radeon|NVIDIA (?!Grace\b)")
-"""What a card is called, and no processor."""
 
 
 def unasked_terms(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
@@ -52,13 +48,11 @@ def record_contradictions(record: Record) -> Iterator[str]:
 
 
 def _device_contradictions(record: Record, device: DeviceUsed) -> Iterator[str]:
-    """A device that its image is not for, and a card's name on a processor."""
+    """A device that its image is not for."""
     image = record.environment.image
     kind = next((kind for kind in DEVICE_KINDS if kind in image), device.kind)
     if kind != device.kind:
         yield f"its device is of '{device.kind}', and its image '{image[:40]}' is for '{kind}'"
-    if device.kind == "cpu" and _GPU.search(device.name):
-        yield f"its processor is called {device.name[:80]!r}, as no processor is"
 
 
 def place_contradictions(record: Record) -> Iterator[str]:

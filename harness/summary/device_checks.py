@@ -5,6 +5,7 @@ Shares are of the measured window. What was not read is no cause: unknown is nul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
@@ -108,6 +109,19 @@ def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in record.machine.gpus if BY_VENDOR.get(gpu.vendor) == record.trial.asked.device)
 
 
+_PROCESSOR = re.compile(
+    r"(?!.*(?i:geforce|\b[rg]tx|quadro|tesla|instinct|\barc\b|\bmi\d|nvidia (?!grace\b)|\brx \d))"
+    r"(?:(?:\d+th Gen |Genuine )?Intel\b|AMD (?!Radeon)|NVIDIA Grace|A[Rr][Mm]|Apple M|Ampere|AWS|Neoverse"
+    r"|Cortex|Kunpeng|POWER|(?=.*\b(?:CPU|[Pp]rocessor)\b)|aarch64$|x86_64$)[ -~]*"
+)
+"""How makers call processors, and no card."""
+
+
+def _processor_name(model: str) -> str:
+    """Return a processor's name as its maker writes it; whatever else its firmware says is quoted as that."""
+    return model if _PROCESSOR.fullmatch(model) else f"processor, called {model[:60]} by its firmware"
+
+
 def device_name(record: Record) -> str:
     """The device as the framework saw it; where nothing was measured, the one that the trial was given.
 
@@ -116,10 +130,12 @@ def device_name(record: Record) -> str:
     """
     if record.measurement is not None:
         name = record.measurement.device.name
+        if record.measurement.device.kind == "cpu":
+            return _processor_name(name)
         given = next(iter(used_cards(record)), None)
         return given.name if given is not None and is_shared_name(name) else name
     if record.trial.asked.device == "cpu":
-        return record.machine.cpu.model or "CPU"
+        return _processor_name(record.machine.cpu.model or "CPU")
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)
     names = {card.name for card in cards}
     return names.pop() if len(names) == 1 else "unknown device"

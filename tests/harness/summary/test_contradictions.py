@@ -100,27 +100,6 @@ def test_a_copy_of_a_record_as_a_further_repeat_is_named():
     assert list(contradictions.find_copies([copied, first.record])) == [(0, 1)]
 
 
-@pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 5090", "AMD Radeon RX 9070", "Tesla V100-SXM2-16GB"])
-def test_a_processor_with_a_card_s_name_is_named_though_its_machine_says_the_same(name):
-    forged = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
-    assert f"its processor is called '{name}'" in said_of(forged)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "AMD Ryzen 7 5700U with Radeon Graphics",
-        "AMD Ryzen AI 9 HX 370 w/ Radeon 890M",
-        "AMD A10-7850K Radeon R7, 12 Compute Cores 4C+8G",
-        "Neoverse-V2",
-        "AMD EPYC",
-    ],
-)
-def test_a_processor_with_its_own_name_is_not(name):
-    own = build.changed(RECORD, machine__cpu__model=name, measurement__device__name=name)
-    assert said_of(own) == ""
-
-
 def test_a_device_that_its_image_is_not_for_is_named():
     forged = build.changed(RECORD, environment__image="cuda126")
     assert "its device is of 'cpu', and its image 'cuda126' is for 'cuda'" in said_of(forged)

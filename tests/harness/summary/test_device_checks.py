@@ -284,3 +284,39 @@ def test_what_belongs_to_the_machine_is_said_of_the_machine_and_of_no_trial():
     assert names == ["virtual-machine", "governor", "smt", "cpu-limit", "numa-balancing", "display"]
     assert judged(record(on=found)) == ("valid", set())
     assert list(machine_findings(machine())) == []
+
+
+CARDS = (
+    "NVIDIA GeForce RTX 5090",
+    "geforce rtx 5090",
+    "AMD Radeon RX 9070",
+    "AMD Instinct MI300X",
+    "MI300X",
+    "Intel Arc B580",
+    "Intel(R) Xeon(R) GeForce RTX 5090",
+    "NVIDIA H200",
+    "NVIDIA Ge\u0421orce RTX 5090",
+    "\uff28\uff11\uff10\uff10",
+    "AMD\u200b EPYC",
+)
+PROCESSORS = (
+    "AMD Ryzen 7 5700U with Radeon Graphics",
+    "AMD A10-7850K Radeon R7, 12 Compute Cores 4C+8G",
+    "12th Gen Intel(R) Core(TM) i7-1260P",
+    "QEMU Virtual CPU version 2.5+",
+    "Neoverse-V2",
+    "NVIDIA Grace",
+    "AMD EPYC",
+)
+
+
+@pytest.mark.parametrize("name", [*CARDS, *PROCESSORS])
+def test_a_processor_has_its_maker_s_name_or_is_a_processor_whatever_it_is_called(name):
+    asked = build.trial(build.LM, "fp32-ieee", 1)
+    on = build.machine("Constructed CPU", label="cpu")
+    measured = build.measurement(build.LM, asked, 0.02, card="Constructed CPU")
+    record = build.changed(
+        build.record(asked, measured, on=on), measurement__device__kind="cpu", measurement__device__name=name
+    )
+    called = name if name in PROCESSORS else f"processor, called {name} by its firmware"
+    assert device_name(record) == called

@@ -30,10 +30,10 @@ from parts.timing.operations import (
     calls_per_step,
     copies,
     fastest_product,
-    operation_measured,
-    over_link,
-    sampled,
-    steps_of,
+    link_copies,
+    measure_operation,
+    protocol_steps,
+    sample_calls,
 )
 
 TITLE = "Whether a card is as it should be"
@@ -56,7 +56,7 @@ OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"][-1], "c
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """All parts, then the load."""
+    """Run all parts, then the load."""
     trial.choose("protocol", trial.asked["protocol"], ("card/1",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
@@ -68,14 +68,14 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         precision.switch(label, device)
     seed_everything(trial.seed)
     with torch.no_grad():
-        found = Parts(trial, device, options).measured(leave_out=precision.PRECISIONS[label].arithmetic[0])
+        found = Parts(trial, device, options).measure_all(leave_out=precision.PRECISIONS[label].arithmetic[0])
         with trial.phase("first_step"):
             arithmetic = precision.prepare(label, device)
             load = square(precision.PRECISIONS[label].weights, device, options["largest"])
             calls = calls_per_step(load, WARM_UP, device)
 
-    clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
-    measured, rate = operation_measured(clock, load, calls, arithmetic)
+    clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
+    measured, rate = measure_operation(clock, load, calls, arithmetic)
     ceilings = {f"gemm_{found.left_out}_tflops": rate / 1e12, **found.rates}
     return {**measured, "ceilings": ceilings, "card": found.record}
 
@@ -100,28 +100,28 @@ class Parts:
         self.record: dict[str, Any] = {"parts": [], "lacking": {}, "replays": []}
         self.left_out = ""
 
-    def measured(self, leave_out: str) -> Parts:
-        """Itself, with everything measured but the product in the load's arithmetic."""
+    def measure_all(self, leave_out: str) -> Parts:
+        """Measure everything but the product in the load's arithmetic."""
         self.left_out = leave_out
         for arithmetic in (*LABELS, "fp8"):
-            self._of_arithmetic(arithmetic)
+            self._measure_arithmetic(arithmetic)
         self._copies()
         with self.trial.phase("memory pattern"):
             self.record["memory_pattern"] = card_faults.pattern_kept(self.device, small=self.small)
         return self
 
-    def _of_arithmetic(self, arithmetic: str) -> None:
+    def _measure_arithmetic(self, arithmetic: str) -> None:
         try:
-            dtype = self._prepared(arithmetic)
+            dtype = self._prepare(arithmetic)
             with self.trial.phase(f"replay {arithmetic}"):
-                of = card_faults.of_product(arithmetic, dtype, self.device, small=self.small)
+                of = card_faults.replay_product(arithmetic, dtype, self.device, small=self.small)
                 self.record["replays"].append(of)
                 if arithmetic in STEP_LABELS:
                     label = STEP_LABELS[arithmetic]
-                    step = card_faults.of_training_step(arithmetic, label, self.device, small=self.small)
+                    step = card_faults.replay_training_step(arithmetic, label, self.device, small=self.small)
                     self.record["replays"].append(step)
             if arithmetic != self.left_out:
-                self._timed(
+                self._time_part(
                     "product",
                     f"gemm_{arithmetic}_tflops",
                     1e12,
@@ -132,8 +132,8 @@ class Parts:
         except Failed as lacking:
             self.record["lacking"][arithmetic] = str(lacking)[:200]
 
-    def _prepared(self, arithmetic: str) -> torch.dtype:
-        """The operands' type, the arithmetic's switches set; raises Failed where the device lacks it."""
+    def _prepare(self, arithmetic: str) -> torch.dtype:
+        """Return the operands' type, its switches set; raises Failed where the device lacks it."""
         if self.device.type == "cpu" and arithmetic not in ON_PROCESSORS:
             raise Failed("unsupported", f"no processor is measured in {arithmetic}")
         if arithmetic == "fp8":
@@ -144,15 +144,15 @@ class Parts:
     def _copies(self) -> None:
         device, seconds = self.device, COPY_SECONDS_SHARE * self.seconds
         within, over = self.copy_bytes or COPY_BYTES[device.type], self.copy_bytes or HOST_BYTES
-        self._timed("copy", "copy_gb_per_second", 1e9, lambda: copies(device, within), seconds)
+        self._time_part("copy", "copy_gb_per_second", 1e9, lambda: copies(device, within), seconds)
         for operation, back in (("host-to-device", False), ("device-to-host", True)):
             if device.type == "cuda":
                 name = f"{operation.replace('-', '_')}_pinned_gb_per_second"
-                self._timed(
-                    operation, name, 1e9, lambda back=back: over_link(device, over, back=back), seconds
+                self._time_part(
+                    operation, name, 1e9, lambda back=back: link_copies(device, over, back=back), seconds
                 )
 
-    def _timed(
+    def _time_part(
         self,
         operation: str,
         name: str,
@@ -161,10 +161,10 @@ class Parts:
         seconds: float,
         arithmetic: str | None = None,
     ) -> None:
-        """Adds a part, and the rate of its later half: a card's clock settles in the first."""
+        """Add a part, and the rate of its later half: a card's clock settles in the first."""
         with self.trial.phase(f"{operation} {arithmetic}" if arithmetic else operation):
             timed = make()
-            part = sampled(timed, seconds, self.device)
+            part = sample_calls(timed, seconds, self.device)
         settled = part["sample_us"][len(part["sample_us"]) // 2 :]
         self.rates[name] = timed.amount * part["calls_per_sample"] / max(1, median(settled)) * 1e6 / unit
         self.record["parts"].append({"operation": operation, "arithmetic": arithmetic, **part})

@@ -33,11 +33,11 @@ from parts.timing.operations import (
     calls_per_step,
     copies,
     fastest_product,
-    operation_measured,
-    over_link,
-    seconds_of,
-    steps_measured,
-    steps_of,
+    link_copies,
+    measure_operation,
+    protocol_steps,
+    run_steps,
+    time_calls,
 )
 
 WARM_UP = 50
@@ -64,16 +64,16 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     model = trial.choose("model", trial.variant["model"], MODELS)
     options = trial.options(OPTIONS)
     if model != "all-reduce":
-        return of_one_device(trial, model, options)
-    gpus, place = trial.variant["gpus"], launcher.here()
+        return measure_one_device(trial, model, options)
+    gpus, place = trial.variant["gpus"], launcher.own_place()
     trial.choose("precision", trial.variant["precision"], ("fp32-ieee",))
     if gpus < 2:
         raise Failed("unsupported", "one device has nothing to sum; an all-reduce takes two or more")
-    return ranks.launched(trial, None, gpus) if place is None else of_rank(trial, place, options)
+    return ranks.launch_ranks(trial, None, gpus) if place is None else measure_rank(trial, place, options)
 
 
-def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The fastest product or copy."""
+def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fastest product or copy."""
     label = trial.variant["precision"]
     type_name, dtype = trial.choose("precision", label, TYPES)
     with trial.phase("device"):
@@ -90,9 +90,9 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     with trial.phase("first_step"), torch.no_grad():
         operations_per_step = calls_per_step(operation, WARM_UP, device)
 
-    clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
+    clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
     trial.stage("train")
-    measured, rate = operation_measured(clock, operation, operations_per_step, arithmetic)
+    measured, rate = measure_operation(clock, operation, operations_per_step, arithmetic)
 
     @torch.no_grad()
     def again() -> None:
@@ -106,19 +106,19 @@ def of_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> d
     return {**measured, "ceilings": ceilings, "kernels": kernels.kernel_time(again, device)}
 
 
-def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
-    """The fastest all-reduce, as this rank of several has measured it."""
+def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fastest all-reduce, as this rank of several has measured it."""
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local)
         arithmetic = precision.prepare(trial.variant["precision"], device)
     seed_everything(trial.seed)
-    with ranks.together(place, device, gradients=True), torch.no_grad():
+    with ranks.process_group(place, device, gradients=True), torch.no_grad():
         with trial.phase("first_step"):
             all_reduce.check(place, device)
         with trial.phase("sweep"):
             largest_bytes = options["largest_message_bytes"] or all_reduce.LARGEST_BYTES[device.type]
             sizes = all_reduce.sweep(device, largest_bytes)
-        fastest = all_reduce.fastest(sizes, device)
+        fastest = all_reduce.fastest_size(sizes, device)
         message = all_reduce.message(fastest.message_bytes, device)
         all_reduce.seconds(message, all_reduce.WARM_UP_CALLS)
 
@@ -126,12 +126,12 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
             distributed.all_reduce(message)
             return message
 
-        clock = Clock(trial, device, steps_per_epoch=steps_of(trial), epochs=1)
-        over = ranks.SharedEnd(clock, place).over
+        clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
+        over = ranks.SharedEnd(clock, place).limit_reached
         trial.stage("train")
         distributed.barrier()
         bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
-        epochs = steps_measured(clock, call, fastest.calls_per_sample, bytes_per_step, over)
+        epochs = run_steps(clock, call, fastest.calls_per_sample, bytes_per_step, over)
         trial.stage("collect")
         found = all_reduce.facts(sizes)
     series = clock.series()
@@ -147,7 +147,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
         sample_unit="byte",
         samples_per_step=bytes_per_step,
         structure={"message_bytes": fastest.message_bytes},
-        ranks=ranks.entries(place, place.count, clock),
+        ranks=ranks.rank_entries(place, place.count, clock),
     )
     ceilings = {
         "all_reduce_algorithm_gb_per_second": gb_per_second,
@@ -157,7 +157,7 @@ def of_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[
 
 
 def shapes(largest: int) -> Iterator[ProductShape]:
-    """(m, n, k): squares from small to large, and those with one long side."""
+    """Yield (m, n, k): squares from small to large, and those with one long side."""
     for side in SIDES:
         if side <= largest:
             yield side, side, side
@@ -166,12 +166,12 @@ def shapes(largest: int) -> Iterator[ProductShape]:
 
 
 def host_copies(device: torch.device) -> dict[str, float]:
-    """GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
+    """Return GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
     rates = {}
     for name in ("pageable", "pinned") if device.type == "cuda" else ():
-        operation = over_link(device, HOST_BYTES, pinned=name == "pinned")
-        seconds_of(operation, 1, device)
-        rate = operation.amount / seconds_of(operation, HOST_COPIES, device)
+        operation = link_copies(device, HOST_BYTES, pinned=name == "pinned")
+        time_calls(operation, 1, device)
+        rate = operation.amount / time_calls(operation, HOST_COPIES, device)
         rates[f"host_to_device_{name}_gb_per_second"] = rate / 1e9
     return rates
 

@@ -38,7 +38,7 @@ from parts.launcher import Place
 from parts.numerics import precision
 from parts.timing.clock import Clock
 from parts.timing.step_clock import StepClock
-from parts.training.parallel import same_buffers
+from parts.training.parallel import share_buffers
 
 TITLE = "DenseNet-121 with 14 labels, in several frameworks"
 ABOUT = "DenseNet-121 trains on random images, with equal weights in each framework (Karmanov 2018)."
@@ -59,8 +59,8 @@ class WithLoss(nn.Module):
         self.network, self.of_logits = network, of_logits
 
     def forward(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The mean over images and labels."""
-        return loss_of(self.network(images), labels, self.of_logits)
+        """Return the mean over images and labels."""
+        return mean_loss(self.network(images), labels, self.of_logits)
 
 
 class TorchTrainer(training.Trainer):
@@ -85,7 +85,7 @@ class TorchTrainer(training.Trainer):
                 self.evaluated = nn.DataParallel(self.network, devices)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and begins again with a new Adam."""
+        """Take over weights, and begin again with a new Adam."""
         self.network.load_state_dict(
             {torch_name(name): torch.from_numpy(array) for name, array in arrays.items()}, strict=False
         )
@@ -97,23 +97,23 @@ class TorchTrainer(training.Trainer):
         )
 
     def outputs(self, images: Any) -> np.ndarray:
-        """The 14 outputs before the sigmoid, by the running means; takes arrays and tensors."""
+        """Return the 14 outputs before the sigmoid, by the running means; takes arrays and tensors."""
         self.network.eval()
         images = torch.as_tensor(images).to(self.device, non_blocking=True)
         with torch.no_grad():
             return self.evaluated(images).cpu().numpy()
 
-    def through(self, batches: Any) -> tuple[np.ndarray, np.ndarray]:
-        """As everywhere; ranks evaluate rank 0's running means and variances."""
+    def evaluate(self, batches: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return outputs and labels; ranks evaluate rank 0's running means and variances."""
         if self.place.count == 1:
-            return super().through(batches)
-        same_buffers(self.network)
+            return super().evaluate(batches)
+        share_buffers(self.network)
         every: list[Any] = [None] * self.place.count
-        distributed.all_gather_object(every, super().through(batches))
+        distributed.all_gather_object(every, super().evaluate(batches))
         return tuple(np.concatenate(half) for half in zip(*every, strict=True))
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """One training step; takes NumPy arrays too."""
+        """Take one training step; takes NumPy arrays too."""
         images, labels = (torch.as_tensor(half) for half in (images, labels))
         self.network.train()
         images, labels = (half.to(self.device, non_blocking=True) for half in (images, labels))
@@ -121,25 +121,25 @@ class TorchTrainer(training.Trainer):
         if self.loss_inside:
             loss = self.model(images, labels).mean()
         else:
-            loss = loss_of(self.model(images), labels, self.terms.variant.loss_of_logits)
+            loss = mean_loss(self.model(images), labels, self.terms.variant.loss_of_logits)
         loss.backward()
         self.optimiser.step()
         return loss
 
     def parameters(self) -> int:
-        """Trained numbers."""
+        """Return trained numbers."""
         return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
 
 
-def loss_of(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
-    """Binary cross-entropy in one operation, or after the sigmoid as published."""
+def mean_loss(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
+    """Return binary cross-entropy in one operation, or after the sigmoid as published."""
     if of_logits:
         return nn.functional.binary_cross_entropy_with_logits(logits, labels)
     return nn.functional.binary_cross_entropy(logits.sigmoid(), labels)
 
 
 def torch_name(name: str) -> str:
-    """torchvision's name of a neutral one: `block2/layer11/conv1/weight` or `transition1/norm/scale`."""
+    """Return torchvision's name of a neutral one, as `block2/layer11/conv1/weight` or `head/bias`."""
     *place, part = name.split("/")
     number = place[0][-1]
     if place[0] == "head":
@@ -156,8 +156,8 @@ def torch_name(name: str) -> str:
     return f"{module}.{NORM.get(part, part)}"
 
 
-def pretrained(content: bytes) -> dict[str, np.ndarray]:
-    """torchvision's file as neutral arrays, with the head that is drawn by rule."""
+def pretrained_arrays(content: bytes) -> dict[str, np.ndarray]:
+    """Return torchvision's file as neutral arrays, with the head that is drawn by rule."""
     state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     # The file is older than names that may hold no point: `norm.1` is now `norm1`.
     state = {re.sub(r"(norm|conv)\.([12])\.", r"\1\2.", name): value for name, value in state.items()}
@@ -168,24 +168,24 @@ def pretrained(content: bytes) -> dict[str, np.ndarray]:
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    """Run one trial of the protocol, by itself or as the ranks that it is made of."""
     asked = terms(trial, FRAMEWORKS, data=DATA, more=LOADER)
-    place = launcher.here()
+    place = launcher.own_place()
     if asked.protocol == LOADING:
-        return loaded(trial, asked)
+        return measure_loading(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
-        return ranks.launched(trial, "ddp", asked.devices)
+        return ranks.launch_ranks(trial, "ddp", asked.devices)
     place = place or Place()
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local, 1 if place.count > 1 else asked.devices)
         torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]
         arithmetic = precision.prepare(asked.precision, device)
-    with ranks.together(place, device, gradients=True):
-        return measured(trial, asked, place, device, arithmetic)
+    with ranks.process_group(place, device, gradients=True):
+        return measure_training(trial, asked, place, device, arithmetic)
 
 
-def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
-    """The loader alone: no device has anything to do."""
+def measure_loading(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
+    """Measure the loader alone: no device has anything to do."""
     kind = trial.asked["device"]
     with trial.phase("device"):
         device = choose_own(kind, 0, 1 if kind == "cpu" else asked.devices)
@@ -195,7 +195,7 @@ def loaded(trial: TrialProcess, asked: Terms) -> dict[str, Any]:
         read = feed.dataset(trial, asked, TorchLoading(pinned=device.type == "cuda"))
     together = max(1, asked.workers)
     clock = StepClock(trial, steps_per_epoch=read.terms.steps_per_epoch, epochs=EPOCHS, together=together)
-    epochs = training.loaded(clock, read.train)
+    epochs = training.load_epochs(clock, read.train)
     trial.stage("collect")
     arithmetic = {"label": asked.precision, "output_dtypes": {}, "parameter_dtypes": {}, "method": "none"}
     found = {**framework_facts(trial, asked, device, asked.devices), "precision": arithmetic}
@@ -214,24 +214,24 @@ def framework_facts(trial: TrialProcess, asked: Terms, device: torch.device, cou
             "version": torch.__version__,
             "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
             "layout": "channels first",
-            "loader": TorchLoading(pinned=device.type == "cuda").named(asked),
+            "loader": TorchLoading(pinned=device.type == "cuda").loader_name(asked),
             "differs": differs(asked),
         },
     }
 
 
-def beginning(trial: TrialProcess) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
+def first_weights(trial: TrialProcess) -> tuple[dict[str, np.ndarray] | None, dict[str, Any]]:
     """Return ImageNet's weights where training begins with them, and a measurement's part about them."""
     if trial.asked["weights"] != "pretrained":
         return None, {}
     content, digest = datasets.weights(trial.data_folder, WEIGHTS)
-    return pretrained(content), {"weights": "pretrained", "weights_sha256": digest}
+    return pretrained_arrays(content), {"weights": "pretrained", "weights_sha256": digest}
 
 
-def measured(
+def measure_training(
     trial: TrialProcess, asked: Terms, place: Place, device: torch.device, arithmetic: dict[str, Any]
 ) -> dict[str, Any]:
-    """The training of this process and what it measured."""
+    """Train in this process and return what it measured."""
     with trial.phase("model"):
         seed_everything(trial.seed)
         trainer = TorchTrainer(asked, device, place)
@@ -239,28 +239,28 @@ def measured(
     with trial.phase("data"):
         read = feed.dataset(trial, asked, TorchLoading(trainer, pinned=device.type == "cuda"), place)
         asked = read.terms
-        arrays, begun = beginning(trial)
+        arrays, begun = first_weights(trial)
     trial.stage("setup")
     with trial.phase("first_step"), precision.counted_output_types(trainer.network) as output_types:
         training.begin(trainer, read.first, arrays)
     clock = Clock(trial, device, steps_per_epoch=asked.steps_per_epoch, epochs=EPOCHS)
-    over = ranks.SharedEnd(clock, place).over if place.count > 1 else clock.over
+    over = ranks.SharedEnd(clock, place).limit_reached if place.count > 1 else clock.limit_reached
     epochs = trainer.train(trial, clock, asked, read.train, read.valid, over)
-    score = training.tested(trial, read.test, read.labels)
+    score = training.score_test(trial, read.test, read.labels)
     trial.stage("collect")
     found = {
         **framework_facts(trial, asked, device, 1 if place.count > 1 else asked.devices),
         "tested": score,
-        "precision": precision.effective(arithmetic, trainer.network, output_types),
+        "precision": precision.effective_precision(arithmetic, trainer.network, output_types),
         "samples_per_step": len(read.first[1]),
-        "ranks": ranks.entries(place, asked.devices, clock),
+        "ranks": ranks.rank_entries(place, asked.devices, clock),
     }
     data = {**begun, **read.facts}
     return training.make_chexnet_measurement(asked, clock, epochs, data, found, read.valid)
 
 
 def differs(asked: Terms) -> list[str]:
-    """What this does otherwise than other frameworks do."""
+    """Return what this does otherwise than other frameworks do."""
     found = ["torchvision's network"]
     if asked.framework == "pytorch-loss-per-gpu":
         found.append("each device takes its own loss, and their mean is trained on")

@@ -78,7 +78,7 @@ CIFAR_STATS = ((0.491, 0.482, 0.447), (0.247, 0.243, 0.261))
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     protocol = trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     variant, options = trial.variant, trial.options(OPTIONS)
     features, weights_file = trial.choose("model", variant["model"], BODIES)
@@ -115,7 +115,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("model"):
         model = network(variant["model"], features, images.classes, weights)
         learner = learner_of(data, model)
-        operations = flops.of_images(model, size, batch_size, flops.value_bytes(label))
+        operations = flops.image_operations(model, size, batch_size, flops.value_bytes(label))
         model.to(device)
 
     if leads_in(trial, all_epochs) and not any(trial.limit.values()):
@@ -139,7 +139,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         device=facts(trial.asked["device"], device),
         versions=software(torchvision, fastai, np),
         precision=dict(
-            precision.effective(arithmetic, model, rehearsal.output_types, method, *logs),
+            precision.effective_precision(arithmetic, model, rehearsal.output_types, method, *logs),
             parameter_dtypes=rehearsal.parameter_types,
         ),
         valid_batches=valid_steps,
@@ -152,7 +152,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
-    """Training and validation images, by the study's random fifth or by the official files."""
+    """Return training and validation images, by the study's random fifth or by the official files."""
     official = image_tensors(images, torch.device("cpu"))
     if protocol == "fair/1":
         return list(official)
@@ -161,7 +161,7 @@ def split(images: datasets.ImageSet, protocol: str) -> list[Batch]:
 
 
 def network(name: str, features: int, classes: int, weights: bytes | None) -> nn.Sequential:
-    """A torchvision ResNet without its own head, under the head that fastai 1 gave it."""
+    """Return a torchvision ResNet without its own head, under the head that fastai 1 gave it."""
     whole = getattr(torchvision.models, name)(weights=None)
     if weights is not None:
         whole.load_state_dict(torch.load(io.BytesIO(weights), weights_only=True))
@@ -201,7 +201,7 @@ def learner_of(data: Loaders, model: nn.Sequential) -> Learner:
 
 
 def groups(model: nn.Sequential) -> list[list[nn.Parameter]]:
-    """Lower body, upper body, head: fastai's three groups of rates for a ResNet."""
+    """Return lower body, upper body, head: fastai's three groups of rates for a ResNet."""
     body, head = model
     return [list(part.parameters()) for part in (body[:6], body[6:], head)]
 

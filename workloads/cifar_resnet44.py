@@ -27,7 +27,7 @@ from torch import nn
 from parts import launcher
 from parts.training.batches import InOrder, Shuffled, image_tensors
 from parts.training.fit import Loop, Quality, accuracy, fit
-from parts.training.setting import SHARING, Setting, over_processes
+from parts.training.setting import SHARING, Setting, run_in_processes
 
 TITLE = "ResNet-44 on CIFAR-10"
 ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
@@ -53,14 +53,14 @@ class ResidualBlock(nn.Module):
         self.shortcut = nn.Conv2d(before, width, 1, stride) if stride > 1 else nn.Identity()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Features of the block's width."""
+        """Return features of the block's width."""
         features = nn.functional.relu(self.first_norm(self.first(images)))
         features = self.second_norm(self.second(features))
         return nn.functional.relu(features + self.shortcut(images))
 
 
 def resnet44() -> nn.Sequential:
-    """The network of the protocol."""
+    """Return the network of the protocol."""
     layers: list[nn.Module] = [nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()]
     width = 16
     for wider in (16, 32, 64):
@@ -82,13 +82,13 @@ class Pixels:
     def __init__(self, images: torch.Tensor, device: torch.device) -> None:
         self.mean = (images.to(device).float().mean(0) / 255)[None]
 
-    def plain(self, images: torch.Tensor) -> torch.Tensor:
-        """fp32 images, centred."""
+    def centre(self, images: torch.Tensor) -> torch.Tensor:
+        """Return fp32 images, centred."""
         return images.float() / 255 - self.mean
 
-    def augmented(self, images: torch.Tensor) -> torch.Tensor:
-        """The same, each shifted by whole pixels with its edge repeated, and every other one flipped."""
-        centred = nn.functional.pad(self.plain(images), (LARGEST_SHIFT,) * 4, mode="replicate")
+    def augment(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the same, each shifted by whole pixels with its edge repeated, every other one flipped."""
+        centred = nn.functional.pad(self.centre(images), (LARGEST_SHIFT,) * 4, mode="replicate")
         count, size, device = len(images), images.shape[-1], images.device
         rows, columns = torch.randint(2 * LARGEST_SHIFT + 1, (2, count, 1), device=device)
         along = torch.arange(size, device=device)
@@ -100,15 +100,15 @@ class Pixels:
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    """Run one trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
     trial.choose("data mode", trial.variant["data_mode"], ("device",))
-    return over_processes(trial, train, OPTIONS)
+    return run_in_processes(trial, train, OPTIONS)
 
 
 def train(setting: Setting) -> dict[str, Any]:
-    """The training of this process and what it measured."""
+    """Train in this process and return what it measured."""
     trial, items = setting.trial, setting.options["train_images"]
     trial.stage("data")
     with trial.phase("data"):
@@ -116,13 +116,13 @@ def train(setting: Setting) -> dict[str, Any]:
         (pixels, labels), valid = image_tensors(images, setting.device)
         pixels, labels = pixels[:items], labels[:items]
         prepare = Pixels(pixels, setting.device)
-        ways = {"seed": setting.seed, "place": setting.place, "prepare": prepare.augmented}
+        ways = {"seed": setting.seed, "place": setting.place, "prepare": prepare.augment}
         batches = Shuffled(pixels, labels, setting.samples, **ways)
     measured = fit(
         setting,
         resnet44(),
         batches,
-        InOrder(*valid, VALID_BATCH_SIZE, prepare.plain),
+        InOrder(*valid, VALID_BATCH_SIZE, prepare.centre),
         nn.functional.cross_entropy,
         lambda model: adam(model, RATE * setting.ranks),
         Loop(EPOCHS, "image"),
@@ -138,7 +138,7 @@ def train(setting: Setting) -> dict[str, Any]:
 
 
 def adam(model: nn.Module, rate: float) -> torch.optim.Adam:
-    """Adam with L2 on the weights of convolutions alone."""
+    """Return Adam with L2 on the weights of convolutions alone."""
     decayed = [weight for weight in model.parameters() if weight.dim() == 4]
     rest = [weight for weight in model.parameters() if weight.dim() != 4]
     return torch.optim.Adam([{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": rest}], lr=rate)

@@ -28,7 +28,7 @@ from parts import launcher
 from parts.device import software
 from parts.training.batches import Batch, Rotated
 from parts.training.fit import Loop, fit
-from parts.training.setting import Setting, over_processes
+from parts.training.setting import Setting, run_in_processes
 
 STEPS_PER_EPOCH, EPOCHS = 100, 100
 TITLE = "Image classifiers on synthetic images, on one device and on several"
@@ -52,14 +52,14 @@ TIMM = "timm/"
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    """Run one trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
-    return over_processes(trial, trained, OPTIONS, ways=WAYS)
+    return run_in_processes(trial, train, OPTIONS, ways=WAYS)
 
 
-def trained(setting: Setting) -> dict[str, Any]:
-    """The training of this process and what it measured."""
+def train(setting: Setting) -> dict[str, Any]:
+    """Train in this process and return what it measured."""
     trial, options = setting.trial, setting.options
     torch.backends.cudnn.benchmark |= options["cudnn_benchmark"]
     options["compile"] = setting.tuned and options["compile"]
@@ -72,13 +72,13 @@ def trained(setting: Setting) -> dict[str, Any]:
         size = setting.image_size or made_for
     trial.stage("data")
     with trial.phase("data"):
-        batches = synthetic(setting, size, layout)
+        batches = synthetic_batches(setting, size, layout)
     measured = fit(
         setting,
         model.to(memory_format=layout),
         Rotated(batches, STEPS_PER_EPOCH),
         None,
-        loss_of,
+        summed_loss,
         lambda model: sgd(setting, model),
         Loop(EPOCHS, "image", alike=True),
         data={"name": "random"},
@@ -90,7 +90,7 @@ def trained(setting: Setting) -> dict[str, Any]:
 
 
 def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:
-    """SGD with momentum; `tuned` fuses it."""
+    """Return SGD with momentum; `tuned` fuses it."""
     return torch.optim.SGD(
         model.parameters(),
         lr=RATE,
@@ -100,8 +100,8 @@ def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:
     )
 
 
-def synthetic(setting: Setting, size: int, layout: torch.memory_format) -> list[Batch]:
-    """This process's part of each global batch: normal images and uniform labels, by seed and place."""
+def synthetic_batches(setting: Setting, size: int, layout: torch.memory_format) -> list[Batch]:
+    """Return this process's part of each global batch, normal images and uniform labels, by seed."""
     classes, first = setting.options["classes"], setting.place.rank * setting.batch_size
     batches = []
     for number in range(BATCHES):
@@ -114,14 +114,15 @@ def synthetic(setting: Setting, size: int, layout: torch.memory_format) -> list[
 
 
 def picture(seed: int, size: int, classes: int) -> tuple[torch.Tensor, int]:
-    """An image as (3, size, size), and its label."""
+    """Return an image as (3, size, size), and its label."""
     generator = torch.Generator().manual_seed(seed)
     image = torch.randn((3, size, size), generator=generator)
     return image, int(torch.randint(classes, (), generator=generator))
 
 
 def classifier(name: str, classes: int) -> nn.Module:
-    """A torchvision classifier, or timm's where torchvision has none; `timm/NAME` is timm's in any case."""
+    """Return a torchvision classifier, or timm's where torchvision has none; `timm/NAME` is timm's in any
+    case."""
     own = name.removeprefix(TIMM)
     if _in_torchvision(name):
         # Asked for by name, since these two warn otherwise; it is their default.
@@ -133,14 +134,14 @@ def classifier(name: str, classes: int) -> nn.Module:
 
 
 def image_size(name: str, model: nn.Module) -> int:
-    """Pixels of the images that the model was made for."""
+    """Return pixels of the images that the model was made for."""
     if _in_torchvision(name):
         return torchvision.models.get_model_weights(name).DEFAULT.transforms().crop_size[0]
     return model.default_cfg["input_size"][-1]  # type: ignore[index, union-attr]
 
 
-def loss_of(output: torch.Tensor | tuple[torch.Tensor, ...], labels: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy, of auxiliary classifiers too where there are any."""
+def summed_loss(output: torch.Tensor | tuple[torch.Tensor, ...], labels: torch.Tensor) -> torch.Tensor:
+    """Return cross-entropy, of auxiliary classifiers too where there are any."""
     if isinstance(output, torch.Tensor):
         return nn.functional.cross_entropy(output, labels)
     main, *others = (nn.functional.cross_entropy(scores, labels) for scores in output)

@@ -22,12 +22,12 @@ import torch
 from torch import nn
 
 from parts import launcher
-from parts.networks.decoder import SHAPES, Decoder, DecoderShape, attention_operations, with_low_rank
+from parts.networks.decoder import SHAPES, Decoder, DecoderShape, add_low_rank, attention_operations
 from parts.numerics.precision import weight_type
 from parts.numerics.update import LABELS
 from parts.training.batches import Rotated
 from parts.training.fit import Loop, fit
-from parts.training.setting import SHARING, Setting, over_processes
+from parts.training.setting import SHARING, Setting, run_in_processes
 
 TITLE = "Steps of a language model's training"
 ABOUT = "A decoder of published shape trains on random tokens: its speed and memory, and nothing is learned."
@@ -44,14 +44,14 @@ BATCHES = 4
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    """Run one trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("protocol", trial.asked["protocol"], ("synthetic/1",))
     trial.choose("model", trial.variant["model"], SHAPES)
-    return over_processes(trial, train, OPTIONS, (*LABELS, "pure-bf16"))
+    return run_in_processes(trial, train, OPTIONS, (*LABELS, "pure-bf16"))
 
 
 def train(setting: Setting) -> dict[str, Any]:
-    """The training of this process and what it measured."""
+    """Train in this process and return what it measured."""
     shape, length = SHAPES[setting.model], setting.sequence_length or SEQUENCE_LENGTH
     if shape.positions and length > shape.positions:
         raise Failed("unsupported", f"'{setting.model}' has {shape.positions} positions; {length} are asked")
@@ -74,7 +74,7 @@ def train(setting: Setting) -> dict[str, Any]:
 
 
 def decoder(shape: DecoderShape, setting: Setting) -> Decoder:
-    """The model in its weights' type, with what the options change of it."""
+    """Return the model in its weights' type, with what the options change of it."""
     rank = setting.options["lora_rank"]
     if rank < 0:
         raise Failed("unsupported", f"option 'lora_rank' is {rank} where it must be 0 or more")
@@ -83,7 +83,7 @@ def decoder(shape: DecoderShape, setting: Setting) -> Decoder:
         if setting.options["fp8"]:
             refuse_where_it_lacks(setting.device)
             replace(model.blocks)
-        return with_low_rank(model, rank) if rank else model
+        return add_low_rank(model, rank) if rank else model
 
 
 @contextlib.contextmanager
@@ -99,19 +99,19 @@ def _made_on(setting: Setting) -> Iterator[None]:
 
 
 def optimiser(model: nn.Module) -> torch.optim.Optimizer:
-    """AdamW over what trains."""
+    """Return AdamW over what trains."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     fused = all(weight.device.type == "cuda" for weight in weights)
     return torch.optim.AdamW(weights, lr=RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=fused)
 
 
 def next_token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy in nats per token."""
+    """Return cross-entropy in nats per token."""
     return nn.functional.cross_entropy(scores.flatten(0, 1).float(), targets.flatten())
 
 
 def tokens(setting: Setting, words: int, length: int) -> Rotated:
-    """Evenly drawn, each rank's own, where the data mode wants them; beside them the one after each."""
+    """Return evenly drawn tokens, each rank's own, and the one after each, where the data mode has them."""
     generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
     shape = (BATCHES, setting.samples, length + 1)
     drawn = torch.randint(words, shape, generator=generator).to(setting.home)
@@ -124,7 +124,7 @@ SIDE = 16
 
 
 def refuse_where_it_lacks(device: torch.device) -> None:
-    """Raises Failed where card or torch has no scaled product in 8 bits."""
+    """Raise Failed where card or torch has no scaled product in 8 bits."""
     left = torch.ones(SIDE, SIDE, device=device)
     try:
         _product(left, NARROW, left, NARROW)
@@ -134,10 +134,10 @@ def refuse_where_it_lacks(device: torch.device) -> None:
 
 
 def replace(model: nn.Module) -> None:
-    """Puts an 8-bit layer in the place of each linear one within."""
+    """Put an 8-bit layer in the place of each linear one within."""
     for name, layer in list(model.named_children()):
         if isinstance(layer, nn.Linear):
-            setattr(model, name, Fp8Linear.of(layer))
+            setattr(model, name, Fp8Linear.from_layer(layer))
         else:
             replace(layer)
 
@@ -146,8 +146,8 @@ class Fp8Linear(nn.Linear):
     """A linear layer whose products are in 8 bits, forward and backward."""
 
     @classmethod
-    def of(cls, layer: nn.Linear) -> "Fp8Linear":
-        """The same weights; raises Failed where a side is no multiple of 16."""
+    def from_layer(cls, layer: nn.Linear) -> "Fp8Linear":
+        """Return the same weights; raises Failed where a side is no multiple of 16."""
         if layer.in_features % SIDE or layer.out_features % SIDE:
             sides = f"{layer.in_features} by {layer.out_features}"
             raise Failed("unsupported", f"option 'fp8' needs sides that 16 divides, not {sides}")
@@ -156,7 +156,7 @@ class Fp8Linear(nn.Linear):
         return layer
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Features as wide as the weight's rows; on tensors without content, as any linear layer."""
+        """Return features as wide as the weight's rows; on tensors without content, as any linear layer."""
         if inputs.device.type == "meta":
             return super().forward(inputs)
         output: torch.Tensor = _Product.apply(inputs.flatten(0, -2), self.weight)
@@ -185,7 +185,7 @@ class _Product(torch.autograd.Function):
 
 def _product(left: torch.Tensor, of: torch.dtype, right: torch.Tensor, over: torch.dtype) -> torch.Tensor:
     """Return left · right in bfloat16; the left is stored by rows, the right by columns, as torch needs."""
-    (left, left_scale), (right, right_scale) = _scaled(left, of), _scaled(right, over)
+    (left, left_scale), (right, right_scale) = _scale(left, of), _scale(right, over)
     return torch._scaled_mm(
         left.contiguous(),
         right.t().contiguous().t(),
@@ -195,8 +195,8 @@ def _product(left: torch.Tensor, of: torch.dtype, right: torch.Tensor, over: tor
     )
 
 
-def _scaled(tensor: torch.Tensor, to: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tensor in 8 bits, its largest value at the type's, and what it has to be multiplied by."""
+def _scale(tensor: torch.Tensor, to: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the tensor in 8 bits, its largest value at the type's, and what it has to be multiplied by."""
     scale = tensor.abs().amax().float().clamp(min=1e-12) / torch.finfo(to).max
     return (tensor.float() / scale).to(to), scale
 

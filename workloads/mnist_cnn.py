@@ -28,7 +28,7 @@ from parts.device import software
 from parts.inputs import datasets
 from parts.training.batches import Batch, tensors
 from parts.training.fit import Batches, Loop, fit
-from parts.training.setting import Setting, over_processes
+from parts.training.setting import Setting, run_in_processes
 
 TITLE = "A small convolutional network on MNIST"
 ABOUT = "Two convolutions and two linear layers learn MNIST's digits (tensorcore 2022)."
@@ -59,7 +59,7 @@ class Net(nn.Module):
         )
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities as (items, 10)."""
+        """Return log-probabilities as (items, 10)."""
         return nn.functional.log_softmax(self.features(images), dim=1)
 
 
@@ -97,15 +97,15 @@ class DigitsOnDevice:
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("cnn",))
     trial.choose("data mode", trial.variant["data_mode"], ("host", "device"))
-    return over_processes(trial, train, {})
+    return run_in_processes(trial, train, {})
 
 
 def train(setting: Setting) -> dict[str, Any]:
-    """The training of the study and what was measured of it."""
+    """Train in this process and return what it measured."""
     trial = setting.trial
     trial.stage("data")
     with trial.phase("data"):
@@ -131,7 +131,8 @@ def train(setting: Setting) -> dict[str, Any]:
 
 
 def source(images: datasets.ImageSet, setting: Setting) -> Batches:
-    """An epoch's batches each time it is gone through, in the data mode asked; the last one is the rest."""
+    """Return an epoch's batches each time it is gone through, in the data mode asked; the last one is the
+    rest."""
     if setting.trial.variant["data_mode"] == "host":
         return DataLoader(DigitsOneByOne(images.train), setting.batch_size, shuffle=True, num_workers=WORKERS)
     pixels, labels = tensors(images.train, images.shape, setting.device)

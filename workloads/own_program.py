@@ -34,7 +34,7 @@ MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One run of the program, until its steps were timed for long enough, or it ended."""
+    """Run the program, until its steps were timed for long enough, or it ended."""
     with open(os.path.join(os.environ.get("GPUDYNO_IN", "/in"), "program.json"), encoding="utf-8") as file:
         given = json.load(file)
     trial.choose("precision", trial.variant["precision"], ("program",))

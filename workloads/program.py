@@ -35,7 +35,7 @@ PROGRESS_SECONDS = 1.0
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One run of the program, to its own end or to the trial's limit."""
+    """Run the program, to its own end or to the trial's limit."""
     in_folder = os.environ.get("GPUDYNO_IN", "/in")
     with open(os.path.join(in_folder, "program.json"), encoding="utf-8") as file:
         program = json.load(file)
@@ -45,16 +45,18 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     try:
         trial.stage("data")
         with trial.phase("data"):
-            copy, files = _copied(trial, program, place)
+            copy, files = _copy_source(trial, program, place)
             own = child.own_environment(place)
-            watched = _watched(trial)
+            watched = _watch_files(trial)
             _prepare(trial, program, names, copy, own)
         # An option that is an empty word adds none.
-        given = (*program["command"], *(_on(program, trial).get("arguments") or ()))
-        command = [word for word in (_filled(word, names) for word in given) if word]
+        given = (*program["command"], *(_device_part(program, trial).get("arguments") or ()))
+        command = [word for word in (_fill(word, names) for word in given) if word]
         hearing = Hearing(trial, Reader(program["read"]), names)
         trial.stage("train")
-        ended = child.run(_started(command, trial, copy), copy, own, child.seconds_left(trial), hearing.hear)
+        ended = child.run(
+            _start_words(command, trial, copy), copy, own, child.seconds_left(trial), hearing.hear
+        )
         trial.stage("collect")
         _wrote_outside(trial, watched)
         hearing.end(copy, ended)
@@ -66,20 +68,20 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         shutil.rmtree(place, ignore_errors=True)
     for begin, end in found.stretches:
         trial.event("segment", begin=begin, end=end)
-    return _measured(trial, program, command, found, hearing, ended, changed)
+    return _make_measurement(trial, program, command, found, hearing, ended, changed)
 
 
-def _on(program: dict, trial: TrialProcess) -> dict[str, Any]:
+def _device_part(program: dict, trial: TrialProcess) -> dict[str, Any]:
     return program["on"].get(trial.asked["device"]) or {}
 
 
 def _names(trial: TrialProcess, program: dict) -> dict[str, Any]:
     """Return what the program's command may have in braces, by name; null is what the plan does not say."""
-    options = trial.options({**program["options"], **(_on(program, trial).get("options") or {})})
+    options = trial.options({**program["options"], **(_device_part(program, trial).get("options") or {})})
     return {**trial.variant, "seed": trial.seed, **options}
 
 
-def _filled(word: str, names: dict) -> str:
+def _fill(word: str, names: dict) -> str:
     def value(found: Any) -> str:
         if found[1] == "data":
             return found[0]
@@ -93,16 +95,16 @@ def _filled(word: str, names: dict) -> str:
 def _product(factors: list, names: dict) -> int:
     product = 1
     for name in factors:
-        product *= int(_filled(f"{{{name}}}", names))
+        product *= int(_fill(f"{{{name}}}", names))
     return product
 
 
-def _started(command: list, trial: TrialProcess, copy: str) -> list:
+def _start_words(command: list, trial: TrialProcess, copy: str) -> list:
     words = [word.replace("{data}", trial.data_folder) for word in command]
     return [sys.executable, *words[1:]] if words[0] == "python" else words
 
 
-def _copied(trial: TrialProcess, program: dict, place: str) -> tuple:
+def _copy_source(trial: TrialProcess, program: dict, place: str) -> tuple:
     source = os.path.join(trial.data_folder, program["folder"])
     copy = os.path.join(place, "program")
     if not os.path.isdir(source):
@@ -120,7 +122,7 @@ def _copied(trial: TrialProcess, program: dict, place: str) -> tuple:
 
 
 def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: dict) -> None:
-    """Puts the input to its place, and runs what the program asks for before its training."""
+    """Put the input to its place, and runs what the program asks for before its training."""
     given = program.get("input")
     if given is not None:
         target = os.path.join(copy, given["at"])
@@ -133,8 +135,8 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
             os.symlink(os.path.join(trial.data_folder, given["file"]), target)
     for words in program["prepare"]:
         heard = Hearing(trial, Reader({}), names)
-        filled = [_filled(word, names) for word in words]
-        ended = child.run(_started(filled, trial, copy), copy, own, child.seconds_left(trial), heard.hear)
+        filled = [_fill(word, names) for word in words]
+        ended = child.run(_start_words(filled, trial, copy), copy, own, child.seconds_left(trial), heard.hear)
         if ended.code != 0:
             what = f"'{' '.join(filled)}' ended with code {ended.code}"
             raise Failed(
@@ -161,7 +163,7 @@ class Hearing:
         self._reported_at = 0.0
 
     def hear(self, line: str, at: float) -> bool:
-        """Takes a line; returns whether the program may go on."""
+        """Take a line and return whether the program may go on."""
         self.lines += 1
         self._bytes += len(line) + 1
         if self._bytes < LOG_BYTES:
@@ -190,7 +192,7 @@ class Hearing:
         return True
 
     def end(self, copy: str, ended: child.Ended) -> None:
-        """Raises Failed where the program did not end as it should."""
+        """Raise Failed where the program did not end as it should."""
         if self._bytes >= LOG_BYTES:
             print(f"… {self.lines} lines in all; the last: {self.reader.last}", flush=True)
         last = child.without_folders(self.reader.last, self.trial, copy) or "none"
@@ -204,8 +206,8 @@ class Hearing:
             raise Failed("error", f"the program ended with code 0, and {why}; its last line: {last}")
 
 
-def _watched(trial: TrialProcess) -> dict[str, tuple]:
-    """What a program could reach and must not write, by path: size and time of each file."""
+def _watch_files(trial: TrialProcess) -> dict[str, tuple]:
+    """Return what a program could reach and must not write, by path: size and time of each file."""
     found = {}
     for name, folder in (("out", trial.out_folder), ("data", trial.data_folder)):
         for place, _, files in os.walk(folder, followlinks=True):
@@ -218,7 +220,7 @@ def _watched(trial: TrialProcess) -> dict[str, tuple]:
 
 
 def _wrote_outside(trial: TrialProcess, before: dict) -> None:
-    now = _watched(trial)
+    now = _watch_files(trial)
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     wrong = sorted(name for name in changed if name != "out/events.jsonl")
     if wrong:
@@ -229,7 +231,7 @@ def _wrote_outside(trial: TrialProcess, before: dict) -> None:
         raise Failed("error", f"the program wrote outside its copy: {', '.join(wrong[:3])}")
 
 
-def _measured(
+def _make_measurement(
     trial: TrialProcess,
     program: dict,
     command: list,

@@ -23,7 +23,7 @@ from torch import nn
 
 from parts.training.batches import Rotated
 from parts.training.fit import Loop, fit
-from parts.training.setting import Setting, over_processes
+from parts.training.setting import Setting, run_in_processes
 
 TITLE = "Matrix products alone: an MLP of three equal layers"
 ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: tensorcore 2022."
@@ -37,16 +37,16 @@ PROTOCOLS = {"published/1": (BATCHES, 3, False), "warmed/1": (20 * BATCHES, 100,
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], PROTOCOLS)
     trial.choose("model", trial.variant["model"], ("mlp",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
     trial.choose("profile", trial.variant["profile"], ("default",))
-    return over_processes(trial, measured, OPTIONS)
+    return run_in_processes(trial, train, OPTIONS)
 
 
-def measured(setting: Setting) -> dict[str, Any]:
-    """The training of the study and what was measured of it."""
+def train(setting: Setting) -> dict[str, Any]:
+    """Train in this process and return what it measured."""
     trial, device, batch_size = setting.trial, setting.device, setting.batch_size
     steps, epochs, warmed = PROTOCOLS[trial.asked["protocol"]]
     width = setting.options["width"]
@@ -68,7 +68,7 @@ def measured(setting: Setting) -> dict[str, Any]:
 
 
 def network(width: int, layers: int) -> nn.Sequential:
-    """Linear layers with ReLU between them."""
+    """Return linear layers with ReLU between them."""
     parts: list[nn.Module] = []
     for _ in range(layers - 1):
         parts += [nn.Linear(width, width), nn.ReLU()]
@@ -76,7 +76,7 @@ def network(width: int, layers: int) -> nn.Sequential:
 
 
 def notes(options: dict[str, Any], batch_size: int) -> list[str]:
-    """What a reader has to know before holding this against the study."""
+    """Return what a reader has to know before holding this against the study."""
     published = {**OPTIONS, "batch": PUBLISHED_BATCH}
     here = {**options, "batch": batch_size}
     different = [

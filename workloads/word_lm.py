@@ -80,13 +80,13 @@ class LanguageModel(nn.Module):
             self.decoder.weight = self.encoder.weight
 
     def forward(self, tokens: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-        """Scores as (tokens, vocabulary), and the state to go on from."""
+        """Return scores as (tokens, vocabulary), and the state to go on from."""
         embedded = self.dropout(self.encoder(tokens))
         output, state = self.recurrent(embedded, state)
         return self.decoder(self.dropout(output)).flatten(0, 1), state
 
     def first_state(self, batch_size: int) -> State:
-        """Zeros in the type and on the device of the weights."""
+        """Return zeros in the type and on the device of the weights."""
         zeros = self.decoder.weight.new_zeros((LAYERS, batch_size, self.recurrent.hidden_size))
         return zeros, zeros.clone()
 
@@ -108,7 +108,7 @@ class Text:
             yield self.fixed[number % len(self.fixed)] if self.fixed else self.batch(number)
 
     def batch(self, number: int) -> Batch:
-        """Tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
+        """Return tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
         first = number * self.bptt
         last = min(first + self.bptt, len(self.rows) - 1)
         return self.rows[first:last], self.rows[first + 1 : last + 1].flatten()
@@ -123,7 +123,7 @@ class LanguageTask:
     device: torch.device
 
     def loss(self, tokens: torch.Tensor, targets: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-        """Cross-entropy in nats per word, and the state, in the trial's precision."""
+        """Return cross-entropy in nats per word, and the state, in the trial's precision."""
         tokens, targets = tokens.to(self.device), targets.to(self.device)
         with precision.autocast(self.label, self.device):
             output, state = self.model(tokens, state)
@@ -131,7 +131,7 @@ class LanguageTask:
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("LSTM",))
     variant, options = trial.variant, chosen_options(trial)
@@ -144,8 +144,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("data"):
         corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
         home = torch.device("cpu") if mode == "host" else device
-        train = Text(in_columns(corpus.train, batch_size, home), variant["sequence_length"] or BPTT)
-        valid = Text(in_columns(corpus.valid, VALID_BATCH_SIZE, home), train.bptt)
+        train = Text(split_into_columns(corpus.train, batch_size, home), variant["sequence_length"] or BPTT)
+        valid = Text(split_into_columns(corpus.valid, VALID_BATCH_SIZE, home), train.bptt)
         if mode == "cached":
             train = replace(train, fixed=tuple(train.batch(number) for number in range(CACHED_BATCHES)))
 
@@ -155,7 +155,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         multiple = VOCABULARY_MULTIPLE[options["preset"]]
         model = LanguageModel(-(-corpus.types // multiple) * multiple, options)
         shape = (train.bptt, batch_size)
-        operations = flops.of_tokens(model, model.recurrent, model.decoder, shape, flops.value_bytes(label))
+        size = flops.value_bytes(label)
+        operations = flops.token_operations(model, model.recurrent, model.decoder, shape, size)
         model.to(device, precision.weight_type(label))
         task = LanguageTask(model, label, device)
         step, method, scale_log = clipped_sgd(label, model, CLIP, options["loss_scale"], device)
@@ -169,7 +170,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     test_quality = None
     if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
         trial.stage("test")
-        test = Text(in_columns(corpus.test, VALID_BATCH_SIZE, home), train.bptt)
+        test = Text(split_into_columns(corpus.test, VALID_BATCH_SIZE, home), train.bptt)
         test_quality = perplexity(validation_loss(task, test, len(test)))
 
     trial.stage("collect")
@@ -184,7 +185,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         clock.series(),
         device=facts(trial.asked["device"], device),
         versions=software(),
-        precision=precision.effective(arithmetic, model, output_types, method, scale_log),
+        precision=precision.effective_precision(arithmetic, model, output_types, method, scale_log),
         data={
             "name": corpus.name,
             "sha256": corpus.sha256,
@@ -209,7 +210,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 def chosen_options(trial: TrialProcess) -> dict[str, Any]:
-    """The preset's options under the variant's own."""
+    """Return the preset's options under the variant's own."""
     preset = (trial.variant.get("options") or {}).get("preset", "apex")
     options = trial.options({**OPTIONS, **trial.choose("preset", preset, PRESETS)})
     trial.choose("loss_scale", options["loss_scale"], ("static", "dynamic"))
@@ -225,7 +226,7 @@ def train_epochs(
     valid: Text,
     valid_batches: int,
 ) -> list[dict[str, Any]]:
-    """Training and validation until the protocol or the trial's limit ends; one record an epoch.
+    """Train and validate until the protocol or the trial's limit ends; one record an epoch.
 
     Leaves the model as it was after the epoch of the best validation.
     """
@@ -268,7 +269,7 @@ def train_epochs(
 
 @torch.no_grad()
 def validation_loss(task: LanguageTask, valid: Text, limit: int) -> float:
-    """Mean loss per word over the first `limit` batches; the state is carried on.
+    """Return the mean loss per word over the first `limit` batches; the state is carried on.
 
     The example divided by one row more than it had read, so its loss on the whole split is 1/21764 lower.
     """
@@ -283,15 +284,16 @@ def validation_loss(task: LanguageTask, valid: Text, limit: int) -> float:
     return total.item() / words
 
 
-def in_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:
-    """The corpus as (rows, columns): each column a text that reads downwards; what fills no row is cut."""
+def split_into_columns(tokens: Any, columns: int, device: torch.device) -> torch.Tensor:
+    """Return the corpus as (rows, columns): each column a text that reads downwards; what fills no row is
+    cut."""
     rows = len(tokens) // columns
     flat = torch.frombuffer(tokens, dtype=torch.int32)[: rows * columns].long()
     return flat.view(columns, rows).t().contiguous().to(device)
 
 
 def perplexity(loss: float) -> float:
-    """e to the power of a loss in nats per word; infinite where that has no float."""
+    """Return e to the power of a loss in nats per word; infinite where that has no float."""
     return math.exp(loss) if loss < 700 else math.inf
 
 

@@ -70,7 +70,7 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
     for mount in container.trial_mounts(spec):
         words += ["--mount", _mount_value(mount.source, mount.target, read_only=mount.read_only)]
     words += ["--memory", str(spec.memory_bytes)] if spec.memory_bytes is not None else []
-    words += [str(spec.sif), spec.program, f"/workloads/{container.workload_file(spec)}"]
+    words += [str(spec.sif), spec.program, f"/workloads/{container.file_of(spec)}"]
     return tuple(words), {f"APPTAINERENV_{name}": value for name, value in sorted(inside.items())}
 
 

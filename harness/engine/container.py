@@ -1,4 +1,4 @@
-"""One trial as a container: pure, and the only place where CUDA, ROCm and CPU differ."""
+"""One trial as a container: pure. How a card of NVIDIA or AMD gets into one is here alone."""
 
 from __future__ import annotations
 
@@ -100,10 +100,22 @@ def run_name(session: str, trial_id: str, attempt: int) -> str:
     return f"gpudyno-{session}-{trial_id}.a{attempt}"
 
 
-def workload_file(spec: RunSpec) -> str:
-    """A trial's file below the workloads' folder: the stack's own version, where it has some."""
-    file = f"{spec.trial.asked.workload}.py"
-    return f"{spec.own_workloads}/{file}" if spec.own_workloads else file
+def workload_file(workload: str, own_folder: str | None) -> str:
+    """Return a workload's file below the workloads' folder: the stack's own version, where it has some.
+
+    A framework's has the framework in its name, so that no two files have one.
+    """
+    if own_folder is None:
+        return f"{workload}.py"
+    within, _, framework = own_folder.rpartition("/")
+    return (
+        f"{own_folder}/{workload}_{framework}.py" if within == "frameworks" else f"{own_folder}/{workload}.py"
+    )
+
+
+def file_of(spec: RunSpec) -> str:
+    """Return a trial's file below the workloads' folder."""
+    return workload_file(spec.trial.asked.workload, spec.own_workloads)
 
 
 LOADERS = {"cifar_fastai": (4, 224), "chexnet": (6, 224), "mnist_cnn": (2, 28)}
@@ -261,7 +273,7 @@ def container_config(spec: RunSpec) -> dict[str, Any]:
         host |= {"Memory": spec.memory_bytes, "MemorySwap": spec.memory_bytes}
     return {
         "Image": spec.image_id,
-        "Cmd": [spec.program, f"/workloads/{workload_file(spec)}"],
+        "Cmd": [spec.program, f"/workloads/{file_of(spec)}"],
         "User": f"{spec.user.uid}:{spec.user.gid}",
         "WorkingDir": "/tmp",
         "Env": [f"{name}={value}" for name, value in sorted(environment.items())],
@@ -278,5 +290,5 @@ def process_command(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
     work = spec.folders.output.parent
     environment = _variables(spec, spec.folders, data=str(work / "data"), home=str(work / "home"))
     environment |= _visibility_variables(spec.device)
-    script = spec.folders.workloads / workload_file(spec)
+    script = spec.folders.workloads / file_of(spec)
     return (str(spec.interpreter), str(script)), environment

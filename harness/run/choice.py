@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 
 from harness.data.fetch import Resolved
+from harness.engine.container import workload_file
 from harness.errors import UserError
 from harness.image.images import Image
 from harness.plan import estimate, names, order, plan_file, selection
@@ -186,17 +187,19 @@ def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
 
     A program of the image's own may need none.
     """
-    for folder, workload in dict.fromkeys(
-        (setup.root / "workloads" / (image.workloads or ""), item.trial.asked.workload)
+    for own, workload in dict.fromkeys(
+        (image.workloads, item.trial.asked.workload)
         for image in setup.images_used
         for item in able
         if item.trial.asked.environment == image.name and image.program == "python"
     ):
-        known = {path.stem for path in folder.glob("*.py")}
-        if workload not in known:
+        file = setup.root / "workloads" / workload_file(workload, own)
+        if not file.is_file():
+            ending = file.stem.removeprefix(workload)
+            known = {path.stem.removesuffix(ending) for path in file.parent.glob("*.py")}
             raise UserError(
                 f"plan '{setup.plan.name}': '{workload}' is no workload{suggest_name(workload, known)}",
-                remedy=f"name a file of {folder.relative_to(setup.root)}/",
+                remedy=f"name a file of {file.parent.relative_to(setup.root)}/",
             )
     for measure in setup.plan.measure if setup.image.program == "python" else ():
         for problem in names.workload_problems(setup.root, measure):

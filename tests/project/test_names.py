@@ -33,6 +33,11 @@ def types(tree: ast.Module, on: str) -> Iterator[str]:
                 yield target.id
 
 
+def test_a_workload_s_module_has_a_basename_of_its_own():
+    found = Counter(path.stem for path in modules("workloads") if path.stem != "__init__")
+    assert not [name for name, count in found.items() if count > 1]
+
+
 def test_a_type_has_a_name_of_its_own_on_its_side(side):
     on, trees = side[0], [tree for path, tree in side[1].items() if not path.is_relative_to(FRAMEWORKS)]
     found = Counter(name for tree in trees for name in set(types(tree, on)))

@@ -73,7 +73,7 @@ def faulty(left, right, out):
     return out
 
 torch.mm = faulty
-found = card_faults.of_product("fp32-ieee", torch.float32, cpu, small=True)
+found = card_faults.replay_product("fp32-ieee", torch.float32, cpu, small=True)
 print(found["differing"], found["largest_relative_difference"] > found["bound"])
 torch.mm = multiply
 write, words = card_faults._pattern, []

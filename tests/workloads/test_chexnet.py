@@ -158,11 +158,11 @@ def test_a_step_that_outlasts_the_limit_of_seconds_is_the_only_one_and_one_batch
         told = SimpleNamespace(limit={"seconds": 12}, event=lambda *given, **more: None)
         clock = step_clock.StepClock(told, steps_per_epoch=50, epochs=2)
         clock.start()
-        while not clock.over():
+        while not clock.limit_reached():
             clock.ready()
             now[0] += step_seconds * 10**9
             clock.step(1.0, 4)
-        assert clock.over() == "seconds"
+        assert clock.limit_reached() == "seconds"
         assert clock.stop()["steps"] == steps
         assert clock.valid_batches(7) == batches
         assert clock.valid_batches(0) == 0
@@ -180,7 +180,7 @@ def test_a_clock_without_torch_waits_around_a_segment_and_reads_losses_at_its_en
         reads_freely=False,
     )
     clock.start()
-    while not clock.over():
+    while not clock.limit_reached():
         clock.ready(np.arange(16.0).reshape(4, 4))
         clock.step(f"loss {len(clock.step_us) + 1}", 4)
     epoch = clock.stop()

@@ -54,14 +54,14 @@ TOLD = {
 """The name that each framework's record has, and whether it is retired."""
 
 TENSORFLOW_TRAINER = (
-    "from frameworks.tensorflow import chexnet; trainer = chexnet.trainer_of(terms, ['/CPU:0'])"
+    "from frameworks.tensorflow import chexnet_tensorflow as own; trainer = own.trainer_of(terms, ['/CPU:0'])"
 )
 TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",
     "tensorflow": TENSORFLOW_TRAINER,
     "keras-tensorflow": TENSORFLOW_TRAINER,
-    "mxnet-gluon": "from frameworks.mxnet import chexnet; trainer = chexnet.GluonTrainer(terms)",
-    "chainer": "from frameworks.chainer import chexnet; trainer = chexnet.ChainerTrainer(terms)",
+    "mxnet-gluon": "from frameworks.mxnet import chexnet_mxnet as own; trainer = own.GluonTrainer(terms)",
+    "chainer": "from frameworks.chainer import chexnet_chainer as own; trainer = own.ChainerTrainer(terms)",
 }
 
 GIVEN = f"""
@@ -103,7 +103,7 @@ print(json.dumps(dict(outputs=outputs, losses=losses)))
 FOUND = f"""
 trainer.load(weights.neutral())
 before = trainer.outputs(images)
-batch = trainer.arranged((images, labels))
+batch = trainer.arrange((images, labels))
 losses = [trainer.step(*batch) for _ in range({STEPS})]
 losses = [loss.asscalar() if hasattr(loss, "asscalar") else getattr(loss, "array", loss) for loss in losses]
 trainer.load(weights.neutral())
@@ -160,7 +160,7 @@ def trained(stack: str, folder: str, at: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     at.mkdir()
     asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", **given}
-    script = WORKLOADS / "frameworks" / folder / "chexnet.py"
+    script = WORKLOADS / "frameworks" / folder / f"chexnet_{folder}.py"
     asked = {"timeout_seconds": 280, "image_size": SMALL.get(folder), **asked}
     return run(at, trial("chexnet", **asked), script=script, python=need_stack(stack))
 

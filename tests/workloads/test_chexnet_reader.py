@@ -41,36 +41,38 @@ def picture() -> np.ndarray:
 def test_a_fair_crop_is_a_part_of_the_image_with_its_pixels_and_its_scale():
     plain = protocol.Variant()
     image, stream = picture(), feed.choices(1, 0, 3)
-    found = feed.trained_on(image, 224, plain, stream)
+    found = feed.crop_for_training(image, 224, plain, stream)
     again = feed.choices(1, 0, 3)
     top, left, flip = again.randint(41), again.randint(41), again.randint(2)
     part = image[top : top + 224, left : left + 224][:, :: -1 if flip else 1]
-    assert np.array_equal(found, feed.normalised(part, plain))
-    assert np.array_equal(feed.tested_on(image, 224, plain), feed.normalised(image[20:244, 20:244], plain))
+    assert np.array_equal(found, feed.normalise(part, plain))
+    assert np.array_equal(
+        feed.crop_for_testing(image, 224, plain), feed.normalise(image[20:244, 20:244], plain)
+    )
 
 
 def test_a_smaller_whole_is_pillow_s_to_one_of_256_levels():
     image = picture()
     right = Image.fromarray(image).resize((224, 224), Image.Resampling.BILINEAR)
-    assert np.abs(feed.resized(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
+    assert np.abs(feed.resize(image, 224).astype(int) - np.asarray(right).astype(int)).max() <= 1
 
 
 def test_each_published_manner_has_its_notebook_s_crop_and_normalisation():
     image = picture()
-    whole = feed.resized(image, 224)
+    whole = feed.resize(image, 224)
     for name, variant in protocol.VARIANTS.items():
-        found = feed.tested_on(image, 224, variant)
-        assert np.array_equal(found, feed.normalised(whole, variant)), name
+        found = feed.crop_for_testing(image, 224, variant)
+        assert np.array_equal(found, feed.normalise(whole, variant)), name
     white = np.full((1, 1, 3), 255, np.uint8)
-    caffe = feed.normalised(white, protocol.VARIANTS["chainer"]).ravel()
+    caffe = feed.normalise(white, protocol.VARIANTS["chainer"]).ravel()
     assert caffe == pytest.approx([255 * (1 - mean) * 0.017 for mean in (0.485, 0.456, 0.406)], rel=1e-6)
-    part = feed.trained_on(image, 224, protocol.VARIANTS["mxnet-gluon"], feed.choices(1, 0, 0))
+    part = feed.crop_for_training(image, 224, protocol.VARIANTS["mxnet-gluon"], feed.choices(1, 0, 0))
     assert part.shape == (3, 224, 224) and part.dtype == np.float32
 
 
 def test_an_image_that_is_smaller_than_its_crop_is_refused():
     with pytest.raises(failed, match="images of 300 px cannot be cut from X-rays of 264 px"):
-        feed.tested_on(picture(), 300, protocol.FAIR)
+        feed.crop_for_testing(picture(), 300, protocol.FAIR)
 
 
 def test_an_epoch_has_each_image_once_and_the_next_another_order():
@@ -139,7 +141,7 @@ def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each
     ended = run(
         tmp_path,
         asked,
-        script=WORKLOADS / "frameworks" / folder / "chexnet.py",
+        script=WORKLOADS / "frameworks" / folder / f"chexnet_{folder}.py",
         python=python,
         data=str(ready),
     )
@@ -165,7 +167,7 @@ def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tm
         weights="pretrained",
         options={"data": "real"},
     )
-    script = WORKLOADS / "frameworks" / "chainer" / "chexnet.py"
+    script = WORKLOADS / "frameworks" / "chainer" / "chexnet_chainer.py"
     ended = run(tmp_path, asked, script=script, python=need_stack("chainer"), data=str(ready))
     assert "PyTorch alone reads the file of ImageNet's weights" in ended.failed.message
 

@@ -61,12 +61,12 @@ def test_the_area_is_that_of_counting_each_pair():
 
 
 def test_a_mean_without_one_of_its_labels_is_none():
-    assert training.mean([0.5, 1.0]) == 0.75
-    assert training.mean([0.5, None]) is None
+    assert training.mean_area([0.5, 1.0]) == 0.75
+    assert training.mean_area([0.5, None]) is None
 
 
 def test_the_prepared_folder_gives_each_part_its_images_and_labels(ready: Path):
-    found = xrays.prepared(str(ready), "generated")
+    found = xrays.read_xrays(str(ready), "generated")
     assert found.labels == LABELS
     assert {name: len(part) for name, part in found.parts.items()} == {n: s.images for n, s in IMAGES.items()}
     for part in found.parts.values():
@@ -77,7 +77,7 @@ def test_the_prepared_folder_gives_each_part_its_images_and_labels(ready: Path):
 
 def test_a_part_of_the_real_images_is_refused_where_the_real_are_asked(ready: Path):
     with pytest.raises(failed, match="28 images in its part 'train', of 87306"):
-        xrays.prepared(str(ready), "real")
+        xrays.read_xrays(str(ready), "real")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_folder_that_is_not_whole_is_refused_with_the_reason(ready: Path, tmp_
     shutil.copytree(ready / "chestxray", at)
     spoil(at)
     with pytest.raises(failed, match=words):
-        xrays.prepared(str(tmp_path), "generated")
+        xrays.read_xrays(str(tmp_path), "generated")
 
 
 FEW_FILES = """
@@ -128,7 +128,7 @@ def test_it_trains_five_epochs_validates_each_and_ends_with_the_area_of_each_lab
     assert (found.data.name, found.data.source, found.data.sha256) == (
         "chestxray",
         "generated",
-        xrays.prepared(str(ready), "generated").sha256,
+        xrays.read_xrays(str(ready), "generated").sha256,
     )
     assert (found.data.train_items, found.data.valid_items, found.data.test_items) == (28, 4, 8)
     assert [(epoch.steps, epoch.valid_batches, epoch.complete) for epoch in found.epochs] == [
@@ -253,7 +253,7 @@ for name, value in whole.state_dict().items():
         old[name] = value
 file = io.BytesIO()
 torch.save(old, file)
-arrays = chexnet.pretrained(file.getvalue())
+arrays = chexnet.pretrained_arrays(file.getvalue())
 terms = protocol.Terms("pytorch", protocol.FAIR, "fp32-ieee", 1, 1, "dp", 32)
 trainer = chexnet.TorchTrainer(terms, torch.device("cpu"), chexnet.Place())
 trainer.load(arrays)

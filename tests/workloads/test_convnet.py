@@ -93,7 +93,7 @@ with torch.device("meta"):
     for name in names:
         model = classifiers.classifier(name, 1000).train()
         size = classifiers.image_size(name, model)
-        loss = classifiers.loss_of(model(torch.zeros(2, 3, size, size)), torch.zeros(2, dtype=torch.long))
+        loss = classifiers.summed_loss(model(torch.zeros(2, 3, size, size)), torch.zeros(2, dtype=torch.long))
         told[name] = [size, sum(weight.numel() for weight in model.parameters()), loss.dim()]
 print(json.dumps(told))
 """

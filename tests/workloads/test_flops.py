@@ -33,12 +33,12 @@ def frozen(model):
 
 def language_model(**told):
     model = word_lm.LanguageModel(50, dict(word_lm.OPTIONS, **told))
-    return flops.of_tokens(model, model.recurrent, model.decoder, (7, 3), 4)
+    return flops.token_operations(model, model.recurrent, model.decoder, (7, 3), 4)
 
 names = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
 told = {{
-    "whole": {{name: flops.of_images(resnet(name), 224, 2, 4) for name in names}},
-    "frozen": {{name: flops.of_images(frozen(resnet(name)), 224, 2, 4) for name in names}},
+    "whole": {{name: flops.image_operations(resnet(name), 224, 2, 4) for name in names}},
+    "frozen": {{name: flops.image_operations(frozen(resnet(name)), 224, 2, 4) for name in names}},
     "words": language_model(emsize=8, nhid=16),
 }}
 with FlopCounterMode(display=False) as forward:
@@ -57,7 +57,7 @@ class Hidden(nn.Module):
         self.layer, self.weight = nn.Conv2d(3, 4, 1), nn.Parameter(torch.zeros(4, 4))
     def forward(self, images):
         return self.layer(images).mean((2, 3)) @ self.weight
-told["hidden"] = flops.of_images(Hidden(), 4, 2, 4)
+told["hidden"] = flops.image_operations(Hidden(), 4, 2, 4)
 
 line = nn.Sequential(nn.Conv2d(3, 4, 1, bias=False), nn.Flatten(), nn.ReLU())
 with flops.Traffic() as traffic:

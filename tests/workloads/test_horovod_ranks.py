@@ -16,7 +16,7 @@ SPOILED = """
 import os, signal, sys
 sys.path.insert(0, {workloads!r})
 from parts import launcher, trial as trial_part
-from frameworks.horovod import cifar_resnet44 as own
+from frameworks.horovod import cifar_resnet44_horovod as own
 
 plain = own.Training.__init__
 def spoiled(self, *asked):
@@ -37,16 +37,16 @@ if __name__ == "__main__":
 
 NAMELESS = """
 import socket
-from frameworks.horovod import ranks
+from frameworks.horovod import horovod_ranks as ranks
 def unknown(*asked):
     raise socket.gaierror(-2, "Name or service not known")
 socket.getaddrinfo = unknown
-with ranks.together():
+with ranks.horovod_ring():
     pass
 """
 
 
-SCRIPT = WORKLOADS / "frameworks" / "horovod" / "cifar_resnet44.py"
+SCRIPT = WORKLOADS / "frameworks" / "horovod" / "cifar_resnet44_horovod.py"
 
 
 def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path = SCRIPT, **told: Any) -> Ended:
@@ -85,7 +85,7 @@ import os, sys
 sys.path.insert(0, {workloads!r})
 from pathlib import Path
 from parts import launcher, trial as trial_part
-from frameworks.horovod import cifar_resnet44 as own
+from frameworks.horovod import cifar_resnet44_horovod as own
 
 plain = own.Training.sums
 def told(self, *asked):

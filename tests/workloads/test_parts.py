@@ -57,7 +57,7 @@ step_clock.FIRST_LOSSES = 2
 trial = SimpleNamespace(limit={"steps": 3}, event=lambda *told, **more: None)
 clock = clock.Clock(trial, SimpleNamespace(type="cuda"), steps_per_epoch=5, epochs=2)
 clock.start()
-while not clock.over():
+while not clock.limit_reached():
     clock.ready()
     clock.norm(torch.tensor(3.0))
     clock.step(torch.tensor(2.0), 4)
@@ -87,7 +87,7 @@ trial = SimpleNamespace(limit={}, event=lambda *told, **more: None)
 timed = clock.Clock(trial, torch.device("cpu"), steps_per_epoch=1, epochs=1)
 large = torch.ones(64, 64)
 losses = large[0, 0], large.sum(), torch.nn.MSELoss()(large, large.double().float() + 1)
-tell([timed._kept(loss).untyped_storage().nbytes() for loss in losses])
+tell([timed._keep(loss).untyped_storage().nbytes() for loss in losses])
 """
     )
     assert told == [4, 4, 4]
@@ -108,7 +108,7 @@ def ended(seconds_of_step):
     timed = clock.Clock(trial, SimpleNamespace(type="cpu"), steps_per_epoch=9999, epochs=1)
     now, looks[:] = 0, []
     timed.start()
-    while not timed.over():
+    while not timed.limit_reached():
         timed.ready()
         now += seconds_of_step(now)
         timed.step(torch.tensor(2.0), 4)

@@ -24,7 +24,7 @@ import torch
 from torch import distributed, multiprocessing
 from cifar_resnet44 import resnet44
 from parts.launcher import Place
-from parts.training.parallel import TrainingStep, same_buffers, spread
+from parts.training.parallel import TrainingStep, share_buffers, spread
 from parts.training.setting import Setting
 from parts.numerics.update import Update
 
@@ -44,7 +44,7 @@ def stepped(place, virtual_ranks):
     part = slice(place.rank * 4, place.rank * 4 + 4) if place.count > 1 else slice(None)
     step(inputs[part], targets[part])
     if place.count > 1:
-        same_buffers(model)
+        share_buffers(model)
     return model.state_dict()
 
 def rank(number, folder):

@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.workload_runner import WORKLOADS, need_stack, ran, run, trial
 
 pytestmark = pytest.mark.tensorflow
-SCRIPT = WORKLOADS / "frameworks" / "tensorflow" / "cifar_resnet44.py"
+SCRIPT = WORKLOADS / "frameworks" / "tensorflow" / "cifar_resnet44_tensorflow.py"
 NAMES = {"keras-tensorflow": "Keras", "tensorflow": "TensorFlow"}
 
 
@@ -17,7 +17,7 @@ SMALL = """
 import sys
 sys.path.insert(0, {workloads!r})
 from parts import trial
-from frameworks.tensorflow import cifar_resnet44, resnet44
+from frameworks.tensorflow import cifar_resnet44_tensorflow as cifar_resnet44, resnet44
 resnet44.BLOCKS_PER_STAGE, resnet44.PARAMETERS = 1, 78_186
 if __name__ == "__main__":
     trial.main(cifar_resnet44.run)
@@ -64,7 +64,7 @@ def test_data_on_the_device_is_refused_in_one_sentence(tmp_path, monkeypatch):
 ALIKE = """
 import sys, json
 sys.path.insert(0, {workloads!r})
-from frameworks.tensorflow import cifar_resnet44 as own, device, resnet44
+from frameworks.tensorflow import cifar_resnet44_tensorflow as own, tensorflow_device as device, resnet44
 import numpy as np, tensorflow as tf
 resnet44.BLOCKS_PER_STAGE, resnet44.PARAMETERS = 1, 78_186
 devices = device.choose("cpu", 2)
@@ -79,7 +79,7 @@ for kind in (own.Mirrored, own.Fitted):
     if weights is None:
         weights = training.model.get_weights()
     training.model.set_weights(weights)
-    loss = training.stepped(images, labels)
+    loss = training.take_step(images, labels)
     if kind is own.Fitted:
         loss = loss.history["loss"][0] - float(tf.add_n(training.model.losses))
     after = training.model.get_weights()

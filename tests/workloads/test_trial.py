@@ -87,7 +87,7 @@ def test_a_library_without_a_workspace_is_out_of_memory_where_the_card_is_full(
         max_memory_reserved=lambda number: (3, reserved)[number],
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert trial_part.why(RuntimeError(words))[0] == reason
+    assert trial_part.failure_of(RuntimeError(words))[0] == reason
 
 
 def test_an_exception_is_told_by_its_class_and_its_text_stands_in_the_log_alone(tmp_path):
@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space") as caught:
         trial_part.write_whole(str(tmp_path / "measurement.json"), {"measurement": 1})
     assert list(tmp_path.iterdir()) == []
-    assert trial_part.why(caught.value)[0] == "disk-full"
+    assert trial_part.failure_of(caught.value)[0] == "disk-full"
 
 
 def test_numbers_that_json_does_not_have_become_words():

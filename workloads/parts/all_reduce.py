@@ -44,12 +44,12 @@ class SizeSamples:
 
 
 def bus_factor(ranks: int) -> float:
-    """Bus bandwidth over algorithm bandwidth of an all-reduce (nccl-tests, doc/PERFORMANCE.md)."""
+    """Return bus bandwidth over algorithm bandwidth of an all-reduce (nccl-tests, doc/PERFORMANCE.md)."""
     return 2 * (ranks - 1) / ranks
 
 
 def check(place: Place, device: torch.device) -> None:
-    """Raises Failed where the ranks' sum of their numbers is another than it must be."""
+    """Raise Failed where the ranks' sum of their numbers is another than it must be."""
     numbers = torch.full((CHECKED_NUMBERS,), place.rank + 1.0, device=device)
     distributed.all_reduce(numbers)
     right = place.count * (place.count + 1) / 2
@@ -58,41 +58,41 @@ def check(place: Place, device: torch.device) -> None:
 
 
 def sweep(device: torch.device, largest_bytes: int) -> list[SizeSamples]:
-    """All sizes, from the smallest on."""
-    return [samples_of(largest_bytes // 2**halved, device) for halved in reversed(range(SIZES))]
+    """Return all sizes, from the smallest on."""
+    return [sample_size(largest_bytes // 2**halved, device) for halved in reversed(range(SIZES))]
 
 
-def samples_of(message_bytes: int, device: torch.device) -> SizeSamples:
-    """The samples of one size, after calls that are not counted."""
+def sample_size(message_bytes: int, device: torch.device) -> SizeSamples:
+    """Return the samples of one size, after calls that are not counted."""
     values = message(message_bytes, device)
     seconds(values, WARM_UP_CALLS)
     once = seconds(values, WARM_UP_CALLS) / WARM_UP_CALLS
-    calls = agreed(max(1, round(SAMPLE_SECONDS / once)), device)
+    calls = agree_on(max(1, round(SAMPLE_SECONDS / once)), device)
     return SizeSamples(
         message_bytes, calls, [max(1, round(seconds(values, calls) * 1e6)) for _ in range(SAMPLES)]
     )
 
 
 def message(message_bytes: int, device: torch.device) -> torch.Tensor:
-    """What is summed: fp32, as the gradients that DistributedDataParallel shares mostly are."""
+    """Return what is summed: fp32, as the gradients that DistributedDataParallel shares mostly are."""
     return torch.zeros(message_bytes // 4, device=device)
 
 
 def seconds(values: torch.Tensor, calls: int) -> float:
-    """Seconds of so many calls one after the other."""
+    """Return seconds of so many calls one after the other."""
     with stopwatch(values.device) as taken:
         for _ in range(calls):
             distributed.all_reduce(values)
     return taken[0]
 
 
-def fastest(sizes: list[SizeSamples], device: torch.device) -> SizeSamples:
-    """The size of the highest bandwidth by rank 0's clock, which all ranks take."""
+def fastest_size(sizes: list[SizeSamples], device: torch.device) -> SizeSamples:
+    """Return the size of the highest bandwidth by rank 0's clock, which all ranks take."""
     rates = [size.bytes_per_second for size in sizes]
-    return sizes[agreed(rates.index(max(rates)), device)]
+    return sizes[agree_on(rates.index(max(rates)), device)]
 
 
-def agreed(number: int, device: torch.device) -> int:
+def agree_on(number: int, device: torch.device) -> int:
     """Return rank 0's number on every rank."""
     shared = torch.tensor([number], device=device)
     distributed.broadcast(shared, src=0)

@@ -1,4 +1,4 @@
-"""The device that was asked for, asserted; its facts; seeds and versions."""
+"""The device that was asked for, its facts, seeds and versions; to torch both makers' GPUs are "cuda"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parts.trial import Failed, processor_name, versions
 
 
 def choose(kind: str, gpus: int) -> torch.device:
-    """The first device of the kind asked, "cpu", "cuda" or "rocm"; never another kind in its place."""
+    """Return the first device of the kind asked, "cpu", "cuda" or "rocm"; never another kind in its place."""
     if gpus != 1:
         raise Failed("unsupported", f"{gpus} GPUs are asked; this workload runs on one")
     if kind == "cpu":
@@ -29,7 +29,7 @@ def choose(kind: str, gpus: int) -> torch.device:
 
 
 def choose_own(kind: str, rank: int, devices: int = 1) -> torch.device:
-    """A rank's own device of the kind asked, or the first of `devices` that it drives.
+    """Return a rank's own device of the kind asked, or the first of `devices` that it drives.
 
     Raises Failed where there are too few, and for several of a CPU: DataParallel knows none.
     """
@@ -44,7 +44,7 @@ def choose_own(kind: str, rank: int, devices: int = 1) -> torch.device:
 
 
 def facts(kind: str, device: torch.device) -> dict[str, Any]:
-    """The device as torch sees it from inside this process."""
+    """Return the device as torch sees it from inside this process."""
     if device.type == "cpu":
         return {"kind": "cpu", "name": processor_name(), "threads": torch.get_num_threads()}
     card = torch.cuda.get_device_properties(device)
@@ -61,7 +61,7 @@ def facts(kind: str, device: torch.device) -> dict[str, Any]:
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds Python, NumPy where it is there, and torch on all its devices."""
+    """Seed Python, NumPy where it is there, and torch on all its devices."""
     random.seed(seed)
     with contextlib.suppress(ImportError):
         importlib.import_module("numpy").random.seed(seed % 2**32)
@@ -69,7 +69,7 @@ def seed_everything(seed: int) -> None:
 
 
 def software(*modules: ModuleType) -> dict[str, str | None]:
-    """Versions of what the trial computes with."""
+    """Return versions of what the trial computes with."""
     cudnn_version = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
     versions_by_name = versions()
     versions_by_name.update(torch=torch.__version__, cuda=torch.version.cuda, hip=torch.version.hip)
@@ -79,7 +79,8 @@ def software(*modules: ModuleType) -> dict[str, str | None]:
 
 
 def _unit(card: Any) -> str | None:
-    """A card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and nobody.
+    """Return a card's UUID as NVML writes it, hashed with the project's key, so that it names a unit and
+    nobody.
 
     It is null for a slice of a card, whose UUID has another form that torch does not report.
     """

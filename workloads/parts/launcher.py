@@ -49,8 +49,8 @@ class Place:
     """Its number among the ranks of its own node."""
 
 
-def here() -> Place | None:
-    """This process's place among its launcher's ranks; None in any other process."""
+def own_place() -> Place | None:
+    """Return this process's place among its launcher's ranks; None in any other process."""
     if MARK not in os.environ:
         return None
     rank, count, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
@@ -58,8 +58,8 @@ def here() -> Place | None:
 
 
 def settle() -> None:
-    """Gives a rank its own folder, and ends it when its launcher is gone; call before the trial is read."""
-    place = here()
+    """Give a rank its own folder, and end it when its launcher is gone; call before the trial is read."""
+    place = own_place()
     if place is None:
         if node_number():
             # The first node's launcher alone speaks for the trial.
@@ -89,8 +89,8 @@ class TrialEnd:
         """Return what rank 0 decides: whether this step is the last, and after how many to ask again."""
         raise NotImplementedError
 
-    def over(self) -> bool:
-        """Whether this step is the last."""
+    def limit_reached(self) -> bool:
+        """Return whether this step is the last."""
         done = len(self.clock.step_us)
         if self.clock.step_limit is not None and done >= self.clock.step_limit:
             return True
@@ -98,7 +98,7 @@ class TrialEnd:
             return False
         mean_seconds = sum(self.clock.step_us) / max(1, done) * 1e-6
         steps = max(1, math.floor(ASK_EVERY_SECONDS / max(mean_seconds, 1e-6)))
-        over, steps = self.decision(self.clock.over() is not None, min(steps, done))
+        over, steps = self.decision(self.clock.limit_reached() is not None, min(steps, done))
         self.ask_at = done + steps
         return over
 
@@ -109,17 +109,17 @@ def node_number() -> int:
 
 
 def nodes_number() -> int:
-    """How many nodes the trial has."""
+    """Return how many nodes the trial has."""
     return int(os.environ.get(NODES, "1"))
 
 
 def threads_of(ranks: int) -> str:
-    """OMP_NUM_THREADS of each of so many ranks on this node: its even part, unless it is set."""
+    """Return OMP_NUM_THREADS of each rank on this node: its even part, unless it is set."""
     return os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
 
 
 @contextmanager
-def followed(trial: TrialProcess, out: Path) -> Iterator[None]:
+def follow_rank(trial: TrialProcess, out: Path) -> Iterator[None]:
     """Pass on rank 0's events as the trial's own while the ranks run."""
     ended = threading.Event()
     follower = threading.Thread(target=_pass_on_all, args=(trial, folder_of(out, 0), ended), daemon=True)
@@ -131,23 +131,23 @@ def followed(trial: TrialProcess, out: Path) -> Iterator[None]:
         follower.join()
 
 
-def collected(trial: TrialProcess, out: Path, count: int, parallel: str | None) -> dict[str, Any]:
-    """What the ranks measured, joined, and rank 0's phases after the launcher's own."""
+def collect_ranks(trial: TrialProcess, out: Path, count: int, parallel: str | None) -> dict[str, Any]:
+    """Return what the ranks measured, joined, and rank 0's phases after the launcher's own."""
     parts = [_read(folder_of(out, rank) / "measurement.json") for rank in range(count)]
     trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
-    return joined(parts, parallel)
+    return join_ranks(parts, parallel)
 
 
 def transport(out: Path) -> str:
-    """How devices reached each other, by NCCL's own logs of all ranks, such as "NET/IB, P2P"."""
+    """Return how devices reached each other, by NCCL's own logs of all ranks, such as "NET/IB, P2P"."""
     logs = (
         path.read_text(encoding="utf-8", errors="replace") for path in out.glob(NCCL_LOGS.format("*", "*"))
     )
     return ", ".join(sorted({way for log in logs for way in _VIA.findall(log)})) or "unknown"
 
 
-def joined(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
-    """One measurement of all ranks: rank 0's clock, everybody's samples, losses, probes and memory.
+def join_ranks(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:
+    """Return one measurement of all ranks: rank 0's clock, everybody's samples, losses, probes and memory.
 
     Copies that run each for itself keep rank 0's samples: the figure is that of the first device. Without a
     way of sharing a step the ranks do one thing together, which rank 0 counts for all of them.
@@ -199,7 +199,7 @@ def _end_with_launcher(launcher: int) -> None:
 
 
 def _pass_on_all(trial: TrialProcess, folder: Path, ended: threading.Event) -> None:
-    """Passes on rank 0's events as they come, and the last of them after its end."""
+    """Pass on rank 0's events as they come, and the last of them after its end."""
     path, place = folder / "events.jsonl", 0
     while True:
         last = ended.wait(LOOK_SECONDS)
@@ -223,7 +223,7 @@ def _pass_on(trial: TrialProcess, event: dict[str, Any]) -> None:
         trial.event(kind, **event)
 
 
-def why(trial: TrialProcess, out: Path, codes: dict[int, int], count: int) -> Failed:
+def first_failure(trial: TrialProcess, out: Path, codes: dict[int, int], count: int) -> Failed:
     """Return the failure of the rank that failed first; the others fail because it is gone."""
     failures: list[tuple[int, float, int, str, str, str]] = []
     for rank, code in codes.items():

@@ -36,7 +36,7 @@ MEET = "GPUDYNO_MEET"
 
 
 @contextmanager
-def together(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
+def process_group(place: Place, device: torch.device, *, gradients: bool) -> Iterator[None]:
     """The meeting of several ranks, over the devices' own links where gradients are to be shared."""
     if place.count == 1:
         yield
@@ -71,8 +71,8 @@ class SharedEnd(launcher.TrialEnd):
         return bool(answer[0]), int(answer[1])
 
 
-def entries(place: Place, devices: int, clock: Clock) -> list[dict[str, Any]]:
-    """What is known of each of several devices of this process; DataParallel's share one clock."""
+def rank_entries(place: Place, devices: int, clock: Clock) -> list[dict[str, Any]]:
+    """Return what is known of each of several devices of this process; DataParallel's share one clock."""
     if devices == 1:
         return []
     if place.count == 1:
@@ -88,8 +88,8 @@ def entries(place: Place, devices: int, clock: Clock) -> list[dict[str, Any]]:
     ]
 
 
-def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str, Any]:
-    """Runs this workload as `count` ranks and joins what they measured; see `launcher.joined`.
+def launch_ranks(trial: TrialProcess, parallel: str | None, count: int) -> dict[str, Any]:
+    """Run this workload as `count` ranks and join what they measured; see `launcher.join_ranks`.
 
     Raises Failed with the reason and the stage of the rank that died first.
     """
@@ -109,23 +109,23 @@ def launched(trial: TrialProcess, parallel: str | None, count: int) -> dict[str,
         os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
     config = _config(node, nodes, count)
     try:
-        with nullcontext() if node else launcher.followed(trial, out):
+        with nullcontext() if node else launcher.follow_rank(trial, out):
             elastic_launch(config, sys.executable)("-u", str(Path(sys.argv[0]).resolve()))
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
         trial.out_folder = str(out.parent)
-        raise launcher.why(trial, out, codes, count) from error
+        raise launcher.first_failure(trial, out, codes, count) from error
     except SignalException as error:
         sys.exit(128 + error.sigval)
     if node:
         sys.exit(0)
-    whole = launcher.collected(trial, out, count, parallel)
+    whole = launcher.collect_ranks(trial, out, count, parallel)
     over_nccl = whole["device"]["kind"] != "cpu" and parallel != "each"
     return dict(whole, transport=launcher.transport(out)) if over_nccl else whole
 
 
 def _config(node: int, nodes: int, count: int) -> LaunchConfig:
-    """How this node's agent meets the others, or itself where it is the only one."""
+    """Return how this node's agent meets the others, or itself where it is the only one."""
     meeting: dict[str, Any] = {
         "rdzv_backend": "c10d",
         "rdzv_endpoint": f"{HOME}:0",

@@ -85,7 +85,7 @@ class TrialProcess(object):
         self.limit = self.variant.get("limit") or {}
 
     def options(self, defaults):
-        """The variant's options over the defaults; refuses a name or a type that these do not have."""
+        """Return the variant's options over the defaults; refuses a name or a type that these do not have."""
         given = dict(self.variant.get("options") or {})
         given.pop(SIDE, None)
         for name, value in given.items():
@@ -98,49 +98,49 @@ class TrialProcess(object):
         return dict(defaults, **given)
 
     def choose(self, what, name, choices):
-        """What `choices` has for a name; raises Failed, listing the choices, where it has none."""
+        """Return what `choices` has for a name; raises Failed, listing the choices, where it has none."""
         if name not in choices:
             raise Failed("unsupported", _one_of(what, name, choices))
         return choices[name] if isinstance(choices, dict) else name
 
     def valid_batches(self, whole):
-        """How many of a validation's `whole` batches the limit leaves."""
+        """Return how many of a validation's `whole` batches the limit leaves."""
         capped = self.limit.get("valid_batches")
         return whole if capped is None else min(whole, capped)
 
     def stage(self, name):
-        """Says which part of the work has begun: the one before it has ended."""
+        """Say which part of the work has begun: the one before it has ended."""
         self.stage_now = name
         self.event("stage", stage=name, at=time.perf_counter())
 
     @contextlib.contextmanager
     def phase(self, name):
-        """Times one part of the setup, apart from the measured window."""
+        """Time one part of the setup, apart from the measured window."""
         begin = time.perf_counter()
         yield
         self.phase_took(name, time.perf_counter() - begin)
 
     def phase_took(self, name, seconds):
-        """Notes a part of the setup that was timed elsewhere and ends now."""
+        """Note a part of the setup that was timed elsewhere and ends now."""
         # The machine's monotonic clock, so that a phase can be marked in the telemetry.
         end = time.perf_counter()
         self.phases.append({"name": name, "seconds": seconds})
         self.event("phase", name=name, seconds=round(seconds, 6), begin=end - seconds, end=end)
 
     def event(self, kind, **fields):
-        """Appends one line to `events.jsonl`; a reader may follow it."""
+        """Append one line to `events.jsonl`; a reader may follow it."""
         fields["event"] = kind
         self._events.write(json.dumps(finite(fields), sort_keys=True) + "\n")
         self._events.flush()
 
     def succeed(self, measurement):
-        """Writes the measurement whole or not at all."""
+        """Write the measurement whole or not at all."""
         with self._ending:
             write_whole(os.path.join(self.out_folder, "measurement.json"), measurement)
             os.remove(self._reserve)
 
     def end(self, reason, message):
-        """Writes the failure and leaves with exit code 1."""
+        """Write the failure and leave with exit code 1."""
         with self._ending:
             self._fail(reason, message)
             sys.exit(1)
@@ -152,7 +152,7 @@ class TrialProcess(object):
         write_whole(os.path.join(self.out_folder, "failure.json"), failure)
 
     def watch_time(self):
-        """Ends the process hard once the trial's time is over, even when it hangs in foreign code."""
+        """End the process hard once the trial's time is over, even when it hangs in foreign code."""
         left = max(0.0, self.timeout_seconds - (time.perf_counter() - STARTED))
         timer = threading.Timer(left, self._time_is_over)
         timer.daemon = True
@@ -172,7 +172,7 @@ class TrialProcess(object):
 
 
 def main(run):
-    """Runs a workload as a process: exit code 0 with a measurement, 1 with a failure."""
+    """Run a workload as a process: exit code 0 with a measurement, 1 with a failure."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     trial = TrialProcess(os.environ)
     trial.phase_took("import", time.perf_counter() - STARTED)
@@ -197,7 +197,7 @@ def main(run):
             # Where a failure was raised from another error, the log ends with that error.
             cause = error.__cause__ if isinstance(error, Failed) and error.__cause__ else error
             traceback.print_exception(type(cause), cause, cause.__traceback__)
-        trial.end(*why(error))
+        trial.end(*failure_of(error))
 
 
 def sources_sha256():
@@ -218,8 +218,8 @@ def _workloads_folder():
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def why(error):
-    """The record's word for an exception, and one line about it.
+def failure_of(error):
+    """Return the record's word for an exception, and one line about it.
 
     Its class and its place in the workload are public. Its text, which may name a folder or a person, is in
     the log alone.
@@ -242,7 +242,7 @@ def why(error):
 
 
 def place_of(error):
-    """The last line of a workload that it went through, as " at word_lm.py, line 12"; empty where none is."""
+    """Return the last line of a workload that it went through, as " at word_lm.py, line 12"; else nothing."""
     own = os.path.abspath(__file__)
     folder = _workloads_folder() + os.sep
     frames = [(each[0], each[1]) for each in traceback.extract_tb(error.__traceback__)]
@@ -262,7 +262,7 @@ def reserved_share():
 
 
 def write_whole(path, value):
-    """Writes JSON under a temporary name, then renames: a reader sees all of it or nothing."""
+    """Write JSON under a temporary name, then renames: a reader sees all of it or nothing."""
     temporary = path + ".part"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
@@ -277,7 +277,7 @@ def write_whole(path, value):
 
 
 def finite(value):
-    """The same value with "nan", "inf" and "-inf" for the numbers that JSON does not have."""
+    """Return the same value with "nan", "inf" and "-inf" for the numbers that JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, dict):
@@ -288,19 +288,19 @@ def finite(value):
 
 
 def process_peak_bytes():
-    """The most memory this process has held, in bytes."""
+    """Return the most memory this process has held, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def versions():
-    """The versions that are no package: the interpreter, the system, the C library."""
+    """Return the versions that are no package: the interpreter, the system, the C library."""
     libc = " ".join(platform.libc_ver()).strip()
     return {"python": platform.python_version(), "system": platform.system(), "libc": libc or None}
 
 
 def processor_name():
-    """What the system calls the processor."""
+    """Return what the system calls the processor."""
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             for line in file:
@@ -310,7 +310,7 @@ def processor_name():
 
 
 def packages():
-    """Installed packages and their versions, by normalised name."""
+    """Return installed packages and their versions, by normalised name."""
     try:
         from importlib import metadata
     except ImportError:

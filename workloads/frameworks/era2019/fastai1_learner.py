@@ -26,29 +26,30 @@ class Measured(Callback):
         self.epochs: list[dict[str, Any]] = []
 
     def on_epoch_begin(self, **state: Any) -> None:
-        """The training part begins."""
+        """Start the clock: the training part begins."""
         self.trial.stage("train")
         self.validated = self.trained = 0
         self.clock.start()
 
     def on_batch_begin(self, last_input: torch.Tensor, train: bool, **state: Any) -> None:
-        """The step's input has come."""
+        """Note that the step's input has come."""
         if train:
             self.samples = len(last_input)
             self.clock.ready(last_input)
 
     def on_backward_begin(self, last_loss: torch.Tensor, **state: Any) -> None:
-        """Keeps the loss as it is before half precision scales it."""
+        """Keep the loss as it is before half precision scales it."""
         self.loss = last_loss.detach()
 
     def on_batch_end(self, train: bool, smooth_loss: torch.Tensor, **state: Any) -> dict[str, bool]:
-        """Whether the part that runs is over: a validation at its cap, the training at its end or limit."""
+        """Return whether the part that runs is over: a validation at its cap, the training at its end or
+        limit."""
         if not train:
             self.validated += 1
             return _if(self.validated == self.clock.valid_batches(self.valid_batches), "stop_epoch")
         self.trained += 1
         self.clock.step(self.loss, self.samples)
-        over = self.trained == self.clock.steps_per_epoch or self.clock.over() is not None
+        over = self.trained == self.clock.steps_per_epoch or self.clock.limit_reached() is not None
         if over:
             self.epochs.append(dict(self.clock.stop(), smoothed_train_loss=float(smooth_loss)))
             self.trial.stage("valid")
@@ -56,7 +57,7 @@ class Measured(Callback):
         return _if(over, "stop_epoch")
 
     def on_epoch_end(self, last_metrics: Any, **state: Any) -> dict[str, bool]:
-        """Notes the epoch; whether the trial is over."""
+        """Note the epoch; whether the trial is over."""
         if self.valid_batches:
             valid_loss, accuracy = last_metrics
             # fastai has read the loss of every batch on the host by now, so the device is done.
@@ -68,7 +69,8 @@ class Measured(Callback):
             )
         self.trial.event("epoch", **self.epochs[-1])
         # The schedule is the whole protocol's, wherever a limit ends it.
-        return _if(len(self.epochs) == self.clock.epochs or self.clock.over() is not None, "stop_training")
+        over = len(self.epochs) == self.clock.epochs or self.clock.limit_reached() is not None
+        return _if(over, "stop_training")
 
 
 def _if(over: bool, key: str) -> dict[str, bool]:
@@ -85,7 +87,7 @@ class GradientRecorder(Callback):
         self.clock, self.learner = clock, learner
 
     def on_backward_end(self, **state: Any) -> None:
-        """A step's gradients are there, without the loss scale."""
+        """Keep the norm: the gradients are there, without the loss scale."""
         if self.clock.wants_norm:
             groups = self.learner.opt.opt.param_groups
             gradients = [weight.grad for group in groups for weight in group["params"]]

@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow.device import arranged_weight, channels_last
+from frameworks.tensorflow.tensorflow_device import arranged_weight, channels_last
 from parts.chexnet import network
 from parts.chexnet.feed import ThreadLoader
 from parts.chexnet.protocol import BETAS, CLASSES, Terms
 from parts.chexnet.synthetic import ArrayBatch
-from parts.chexnet.training import Evaluation, Trainer, validated
+from parts.chexnet.training import Evaluation, Trainer, validate
 from parts.timing.step_clock import StepClock
 from parts.trial import TrialProcess
 
@@ -56,7 +56,7 @@ class KerasFit(Trainer):
                 self.output_types[layer.output.dtype] += 1
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and sets Adam's state to zero."""
+        """Take over weights, and set Adam's state to zero."""
         for layer in network.layers():
             own = self.network.get_layer(keras_name(layer.name))
             parts = BATCH_NORM if isinstance(layer, network.Norm) else ("weight", "bias")
@@ -66,21 +66,21 @@ class KerasFit(Trainer):
             if variable is not self.optimiser.learning_rate:
                 variable.assign(np.zeros(variable.shape, variable.dtype))
 
-    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
-        """Images with their channels last."""
+    def arrange(self, batch: ArrayBatch) -> ArrayBatch:
+        """Return images with their channels last."""
         return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
-        """The 14 outputs before the sigmoid, by the running means."""
+        """Return the 14 outputs before the sigmoid, by the running means."""
         return self.network(images.transpose(0, 2, 3, 1), training=False).numpy()
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> float:
-        """One training step, as Model.fit takes it."""
+        """Take one training step, as Model.fit takes it."""
         history = self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
         return history.history["loss"][0]
 
     def parameters(self) -> int:
-        """Trained numbers."""
+        """Return trained numbers."""
         return sum(int(np.prod(variable.shape)) for variable in self.network.trainable_variables)
 
     def facts(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class KerasFit(Trainer):
 
         def after(epoch: dict[str, Any]) -> None:
             if valid:
-                validated(trial, valid, epoch)
+                validate(trial, valid, epoch)
 
         marks = Marks(trial, clock, terms.global_batch_size, after, steps, terms.reads_loss_every)
         self._fit(steps, clock.epochs, [marks])
@@ -155,32 +155,32 @@ class Marks(keras.callbacks.Callback):
         self.epochs: list[dict[str, Any]] = []
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Opens a segment."""
+        """Open a segment."""
         self.given.epoch = epoch
         self.clock.start()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """The step's input is about to be asked for; the loss is to be of this batch alone."""
+        """Note that the step's input is about to be asked for; the loss is to be of this batch alone."""
         self.model.reset_metrics()
         self.clock.ready()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """The step's work is issued."""
+        """Mark the step: its work is issued."""
         loss, every = logs["loss"], self.reads_loss_every
         if every and (batch + 1) % every == 0:
             self.clock.values([loss])
         self.clock.step(loss, self.samples)
-        self.model.stop_training = bool(self.clock.over())
+        self.model.stop_training = bool(self.clock.limit_reached())
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Closes the segment, and validates."""
+        """Close the segment, and validates."""
         self.epochs.append(self.clock.stop())
         self.after(self.epochs[-1])
         self.trial.event("epoch", **self.epochs[-1])
 
 
 def keras_name(name: str) -> str:
-    """Keras' name of a neutral layer: `block2/layer11/conv1` or `transition1/norm`."""
+    """Return Keras' name of a neutral layer: `block2/layer11/conv1` or `transition1/norm`."""
     place, *rest = name.split("/")
     if not rest:
         return name

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow.device import arranged_weight, channels_last, shared
+from frameworks.tensorflow.tensorflow_device import arranged_weight, channels_last, share_batch
 from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, Terms
 from parts.chexnet.synthetic import ArrayBatch
@@ -44,7 +44,7 @@ class LowLevel(Trainer):
         self._outputs = tf.function(lambda images: self.logits(images, training=False), autograph=False)
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over weights, and sets Adam's state to its beginning."""
+        """Take over weights, and set Adam's state to its beginning."""
         for name, array in arrays.items():
             self.variables[name].assign(arranged_weight(array))
         for variables in self.moments.values():
@@ -53,20 +53,20 @@ class LowLevel(Trainer):
         for power, beta in zip(self.powers, BETAS, strict=True):
             power.assign(beta)
 
-    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
-        """Images with their channels last."""
+    def arrange(self, batch: ArrayBatch) -> ArrayBatch:
+        """Return images with their channels last."""
         return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
-        """The 14 outputs before the sigmoid, by the running means."""
+        """Return the 14 outputs before the sigmoid, by the running means."""
         return self._outputs(tf.constant(images.transpose(0, 2, 3, 1))).numpy()
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> Any:
-        """One training step of all devices; the loss is the mean over them."""
-        return self._step(shared(self.strategy, images), shared(self.strategy, labels))
+        """Take one training step of all devices; the loss is the mean over them."""
+        return self._step(share_batch(self.strategy, images), share_batch(self.strategy, labels))
 
     def parameters(self) -> int:
-        """Trained numbers."""
+        """Return trained numbers."""
         return sum(int(np.prod(variable.shape)) for variable in self.trained.values())
 
     def facts(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class LowLevel(Trainer):
         }
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
-        """The network on images with their channels last."""
+        """Return the network on images with their channels last."""
         x = self._norm("stem/norm", self._convolution("stem/conv", images), training)
         x = tf.nn.max_pool2d(tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), 3, 2, "VALID")
         for block, depth in enumerate(network.BLOCKS, 1):
@@ -105,7 +105,7 @@ class LowLevel(Trainer):
         return self._counted(tf.nn.conv2d(x, self.variables[f"{name}/weight"], layer.stride, padding))
 
     def _norm(self, name: str, x: tf.Tensor, training: bool) -> tf.Tensor:
-        """Batch norm and ReLU."""
+        """Return batch norm and ReLU."""
         scale, shift, *kept = (self.variables[f"{name}/{part}"] for part in ("scale", "shift", *KEPT))
         y, *seen = tf.compat.v1.nn.fused_batch_norm(
             x,
@@ -177,7 +177,7 @@ def _shapes() -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _variable(name: str, shape: tuple[int, ...]) -> tf.Variable:
-    """A running mean or variance is each device's own, and read as their mean."""
+    """Return a variable; a running mean or variance is each device's own, and read as their mean."""
     if not name.endswith(KEPT):
         return tf.Variable(tf.zeros(shape))
     return tf.Variable(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow import device
+from frameworks.tensorflow import tensorflow_device as device
 from parts.chexnet.network import METHOD
 from parts.inputs import datasets
 from parts.launcher import Place
@@ -44,14 +44,15 @@ After = Callable[[dict[str, Any]], None]
 
 
 def resnet44(prepare: Callable[[Any], Any]) -> tf.keras.Model:
-    """The network of the protocol, on prepared bytes; raises Failed if it has other parameters than that."""
+    """Return the network of the protocol, on prepared bytes; raises Failed if it has other parameters than
+    that."""
     inputs = tf.keras.Input((32, 32, 3))
-    x = activated(convolution(prepare(inputs), 16))
+    x = activate(convolution(prepare(inputs), 16))
     width = 16
     for wider in (16, 32, 64):
         for _ in range(BLOCKS_PER_STAGE):
             stride = wider // width
-            y = activated(convolution(x, wider, stride))
+            y = activate(convolution(x, wider, stride))
             y = tf.keras.layers.BatchNormalization()(convolution(y, wider))
             shortcut = convolution(x, wider, stride, side=1) if stride > 1 else x
             x = tf.keras.layers.ReLU()(y + shortcut)
@@ -65,13 +66,13 @@ def resnet44(prepare: Callable[[Any], Any]) -> tf.keras.Model:
 
 
 def convolution(x: Any, width: int, stride: int = 1, side: int = 3) -> Any:
-    """He's initial weights, a bias, and the L2 of the weights."""
+    """Return He's initial weights, a bias, and the L2 of the weights."""
     asked = {"strides": stride, "padding": "same", "kernel_initializer": "he_normal"}
     return tf.keras.layers.Conv2D(width, side, kernel_regularizer=tf.keras.regularizers.L2(L2), **asked)(x)
 
 
-def activated(x: Any) -> Any:
-    """Batch norm and ReLU."""
+def activate(x: Any) -> Any:
+    """Return batch norm and ReLU."""
     return tf.keras.layers.ReLU()(tf.keras.layers.BatchNormalization()(x))
 
 
@@ -83,7 +84,7 @@ class Prepared(tf.keras.layers.Layer):
         self.mean = mean
 
     def call(self, images: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """fp32 images."""
+        """Return fp32 images."""
         centred = tf.cast(images, tf.float32) / 255 - self.mean
         if not training:
             return centred
@@ -103,7 +104,7 @@ class Images:
         self.labels = np.array(images.labels[:items], np.int32)
 
     def at(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Some of them with their labels."""
+        """Return some of them with their labels."""
         return self.pixels[chosen], self.labels[chosen]
 
 
@@ -117,45 +118,45 @@ class Training:
         self.scores = tf.function(lambda images: self.model(images, training=False), autograph=False)
         self.adam.build(self.model.trainable_variables)
 
-    def stepped(self, images: np.ndarray, labels: np.ndarray) -> Any:
-        """One step; gives its loss."""
+    def take_step(self, images: np.ndarray, labels: np.ndarray) -> Any:
+        """Take one step and return its loss."""
         return self.step(tf.constant(images), tf.constant(labels))
 
     def rehearse(self, images: np.ndarray, labels: np.ndarray) -> None:
-        """One step and one output that leave no trace, for graphs to be made."""
+        """Take one step and one output that leave no trace, for graphs to be made."""
         variables = [*self.model.variables, *self.adam.variables]
         before = [variable.numpy() for variable in variables]
-        self.stepped(images, labels)
+        self.take_step(images, labels)
         self.scores(tf.constant(images))
         for variable, value in zip(variables, before, strict=True):
             variable.assign(value)
 
     def epochs(self, clock: StepClock, epoch: EpochOfBatches, after: After) -> list[dict[str, Any]]:
-        """Epochs until the protocol or the trial's limit ends; one record each."""
+        """Run epochs until the protocol or the trial's limit ends; one record each."""
 
         def step(batch: tuple[np.ndarray, np.ndarray]) -> None:
             clock.ready(batch[0])
-            clock.step(self.stepped(*batch), len(batch[1]))
+            clock.step(self.take_step(*batch), len(batch[1]))
 
         return clock.run(
             lambda: (epoch(clock.segments, number) for number in range(clock.steps_per_epoch)),
-            *(step, self.over(clock), after),
+            *(step, self.end_test(clock), after),
         )
 
     def compiled(self) -> str:
-        """How a step is compiled."""
+        """Return how a step is compiled."""
         return "tf.function"
 
-    def over(self, clock: StepClock) -> Callable[[], object]:
-        """What says whether the limit is reached."""
-        return clock.over
+    def end_test(self, clock: StepClock) -> Callable[[], object]:
+        """Return what says whether the limit is reached."""
+        return clock.limit_reached
 
     def sums(self, valid: Images, batches: int) -> np.ndarray:
-        """The sum of losses over so many batches, how many are right, and how many images these are."""
-        return self.summed(valid, range(batches))
+        """Return the sum of losses over so many batches, how many are right, and how many images."""
+        return self.sum_batches(valid, range(batches))
 
-    def summed(self, valid: Images, batches: Iterable[int]) -> np.ndarray:
-        """The same of these batches, by this process alone."""
+    def sum_batches(self, valid: Images, batches: Iterable[int]) -> np.ndarray:
+        """Return the same of these batches, by this process alone."""
         sums = np.zeros(3)
         for number in batches:
             images, labels = valid.at(slice(number * VALID_BATCH_SIZE, (number + 1) * VALID_BATCH_SIZE))
@@ -174,7 +175,9 @@ class Training:
         raise NotImplementedError
 
 
-def asked(trial: TrialProcess, options: dict[str, Any], names: Iterable[str], ways: Any) -> dict[str, Any]:
+def read_options(
+    trial: TrialProcess, options: dict[str, Any], names: Iterable[str], ways: Any
+) -> dict[str, Any]:
     """Return the trial's options; raises Failed for a trial of another protocol."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
@@ -185,14 +188,14 @@ def asked(trial: TrialProcess, options: dict[str, Any], names: Iterable[str], wa
     return found
 
 
-def measured(
+def measure_training(
     trial: TrialProcess,
     options: dict[str, Any],
     make: Callable[[list[str], np.ndarray], Training],
     framework: dict[str, Any],
     place: Place,
 ) -> dict[str, Any]:
-    """The training of this process and what it measured; a process of several ranks has one device."""
+    """Train in this process and return what it measured; a process of several ranks has one device."""
     kind, count = trial.asked["device"], 1 if place.count > 1 else trial.variant["gpus"]
     size = count * trial.variant["batch_size"]
     with trial.phase("device"):
@@ -216,7 +219,7 @@ def measured(
     orders: dict[int, np.ndarray] = {}
 
     def batch(epoch: int, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """This process's part, in an order that all of them draw alike."""
+        """Return this process's part, in an order that all of them draw alike."""
         if epoch not in orders:
             orders.clear()
             orders[epoch] = np.random.RandomState((trial.seed + epoch) % 2**32).permutation(len(train.labels))

@@ -79,32 +79,34 @@ AREAS, SHAPES, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 must fit; as in torchvision and in Gluon."""
 
 
-def trained_on(image: np.ndarray, size: int, variant: Variant, stream: np.random.RandomState) -> np.ndarray:
-    """The variant's crop of (height, width, 3), as (3, size, size) in fp32; flipped one time in two."""
+def crop_for_training(
+    image: np.ndarray, size: int, variant: Variant, stream: np.random.RandomState
+) -> np.ndarray:
+    """Return the variant's crop of (height, width, 3) as (3, size, size) in fp32, flipped one time in two."""
     if variant.crop == "resized":
-        image = resized(_part_of_any_size(image, stream), size)
+        image = resize(_part_of_any_size(image, stream), size)
     elif variant.crop == "whole":
-        image = resized(image, size)
+        image = resize(image, size)
     else:
         _check(image, size)
         top, left = (stream.randint(side - size + 1) for side in image.shape[:2])
         image = image[top : top + size, left : left + size]
     if stream.randint(2):
         image = image[:, ::-1]
-    return normalised(image, variant)
+    return normalise(image, variant)
 
 
-def tested_on(image: np.ndarray, size: int, variant: Variant) -> np.ndarray:
+def crop_for_testing(image: np.ndarray, size: int, variant: Variant) -> np.ndarray:
     """Return the middle of an image, or the whole made smaller, as (3, size, size) in fp32."""
     if variant.tested_on == "whole":
-        return normalised(resized(image, size), variant)
+        return normalise(resize(image, size), variant)
     _check(image, size)
     # As torchvision's CenterCrop has its halves.
     top, left = (round((side - size) / 2) for side in image.shape[:2])
-    return normalised(image[top : top + size, left : left + size], variant)
+    return normalise(image[top : top + size, left : left + size], variant)
 
 
-def normalised(image: np.ndarray, variant: Variant) -> np.ndarray:
+def normalise(image: np.ndarray, variant: Variant) -> np.ndarray:
     """256 levels as numbers about nothing, channels first."""
     mean = np.array(MEAN, np.float32)[:, None, None]
     values = np.ascontiguousarray(image.transpose(2, 0, 1)).astype(np.float32)
@@ -113,8 +115,8 @@ def normalised(image: np.ndarray, variant: Variant) -> np.ndarray:
     return (values / np.float32(255) - mean) / np.array(DEVIATION, np.float32)[:, None, None]
 
 
-def resized(image: np.ndarray, size: int) -> np.ndarray:
-    """An image of size × size, in 256 levels."""
+def resize(image: np.ndarray, size: int) -> np.ndarray:
+    """Return an image of size × size, in 256 levels."""
     down, across = (_weights(side, size) for side in image.shape[:2])
     values = np.tensordot(down, image.astype(np.float64), (1, 0))
     values = np.tensordot(values, across, (1, 1)).transpose(0, 2, 1)
@@ -242,11 +244,11 @@ def own_crop(terms: Terms, seed: int, *, training: bool) -> Crop:
 
 
 def _trained_on(terms: Terms, seed: int, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return trained_on(image, terms.image_size, terms.variant, choices(seed, epoch, place))
+    return crop_for_training(image, terms.image_size, terms.variant, choices(seed, epoch, place))
 
 
 def _tested_on(terms: Terms, image: np.ndarray, epoch: int, place: int) -> np.ndarray:
-    return tested_on(image, terms.image_size, terms.variant)
+    return crop_for_testing(image, terms.image_size, terms.variant)
 
 
 def _uncropped(image: np.ndarray, epoch: int, place: int) -> np.ndarray:
@@ -265,19 +267,19 @@ class HostLoading:
         """Return what gives an epoch's batches each time it is gone through."""
         made = images.batch
         if self.trainer and isinstance(sampler, TrainingSampler):
-            arranged = self.trainer.arranged
+            arranged = self.trainer.arrange
             return ThreadLoader(sampler, lambda wanted: arranged(made(wanted)), terms.workers)
         return ThreadLoader(sampler, made, terms.workers)
 
-    def generated(self, folder: str, terms: Terms) -> Any:
+    def generate_files(self, folder: str, terms: Terms) -> Any:
         """Return generated files, where a framework reads files."""
         raise NotImplementedError
 
-    def fixed(self, batch: ArrayBatch) -> Any:
+    def hold_batch(self, batch: ArrayBatch) -> Any:
         """Return a batch of arrays in memory as a step takes it."""
-        return self.trainer.arranged(batch) if self.trainer else batch
+        return self.trainer.arrange(batch) if self.trainer else batch
 
-    def named(self, terms: Terms) -> str:
+    def loader_name(self, terms: Terms) -> str:
         """Return what a record's framework has as its loader."""
         if terms.data == "synthetic":
             return "none: NumPy arrays in host memory"
@@ -311,7 +313,7 @@ def dataset(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Plac
         return _real(trial, terms, loading, place)
     if terms.data == "files":
         folder = tempfile.TemporaryDirectory(prefix="gpudyno-files-")
-        part = loading.generated(folder.name, terms)
+        part = loading.generate_files(folder.name, terms)
         facts = {"distinct_batches": None, "looked_at_batches": None}
         return replace(_training(trial, terms, loading, place, part), facts=facts, folder=folder)
     drawn = synthetic.batches(terms)
@@ -321,20 +323,20 @@ def dataset(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Plac
     if terms.workers:
         images = CroppedImages(synthetic.ArrayImages(drawn), _uncropped)
         sampler = TrainingSampler(len(images), terms, place, trial.seed)
-        return Dataset(terms, loading.loader(images, sampler, terms), loading.fixed(mine[0]), facts)
-    fixed = [loading.fixed(batch) for batch in mine]
+        return Dataset(terms, loading.loader(images, sampler, terms), loading.hold_batch(mine[0]), facts)
+    fixed = [loading.hold_batch(batch) for batch in mine]
     return Dataset(terms, fixed, fixed[0], facts)
 
 
 def _training(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Place, part: Any) -> Dataset:
     images = CroppedImages(part, loading.crop(terms, trial.seed, training=True))
     sampler = TrainingSampler(len(part), terms, place, trial.seed)
-    first = loading.fixed(images.batch(TrainingSampler(len(part), terms, place, trial.seed).at(0, 0)))
+    first = loading.hold_batch(images.batch(TrainingSampler(len(part), terms, place, trial.seed).at(0, 0)))
     return Dataset(terms, loading.loader(images, sampler, terms), first, {})
 
 
 def _real(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Place) -> Dataset:
-    found = xrays.prepared(trial.data_folder, trial.asked["data"])
+    found = xrays.read_xrays(trial.data_folder, trial.asked["data"])
     parts = found.parts
     terms = replace(terms, train_images=len(parts["train"]))
     trained = _training(trial, terms, loading, place, parts["train"])

@@ -58,13 +58,13 @@ class GeneratedFiles:
         return len(self.paths)
 
     def rgb(self, item: int) -> np.ndarray:
-        """An image as (height, width, 3), read from its file."""
+        """Return an image as (height, width, 3), read from its file."""
         with Image.open(self.paths[item]) as image:
             return np.asarray(image.convert("RGB"))
 
 
-def generated(folder: str, count: int, pixels: int, kind: str) -> GeneratedFiles:
-    """As many files in the folder, and their labels; the same bytes each time with the same Pillow."""
+def generate_files(folder: str, count: int, pixels: int, kind: str) -> GeneratedFiles:
+    """Return as many files in the folder, and their labels; the same bytes each time with the same Pillow."""
     paths = []
     for number in range(count):
         image = grey(number)
@@ -77,7 +77,7 @@ def generated(folder: str, count: int, pixels: int, kind: str) -> GeneratedFiles
 
 
 def grey(number: int) -> Image.Image:
-    """An image by its number, in 256 levels."""
+    """Return an image by its number, in 256 levels."""
     stream = np.random.RandomState(SEED + number)
     shades = Image.fromarray(stream.randint(32, 224, (SHADES, SHADES)).astype(np.uint8))
     whole = np.asarray(shades.resize((FULL_PIXELS, FULL_PIXELS), Image.Resampling.BICUBIC), np.float32)
@@ -118,15 +118,15 @@ class TorchLoading(HostLoading):
             pin_memory=self.pinned,
         )
 
-    def generated(self, folder: str, terms: Terms) -> GeneratedFiles:
+    def generate_files(self, folder: str, terms: Terms) -> GeneratedFiles:
         """Return files that come round."""
-        return generated(folder, FILES, terms.source_pixels, terms.loading["format"])
+        return generate_files(folder, FILES, terms.source_pixels, terms.loading["format"])
 
-    def fixed(self, batch: ArrayBatch) -> Any:
+    def hold_batch(self, batch: ArrayBatch) -> Any:
         """Return a batch of arrays in memory as a step takes it."""
         return self._placed([torch.from_numpy(half) for half in batch])
 
-    def named(self, terms: Terms) -> str:
+    def loader_name(self, terms: Terms) -> str:
         """Return what a record's framework has as its loader."""
         if not terms.workers:
             return f"none: tensors in {'pinned ' if self.pinned else ''}host memory"

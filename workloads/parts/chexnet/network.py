@@ -58,7 +58,7 @@ class Head:
 
 
 def layers() -> Iterator[Convolution | Norm | Head]:
-    """All that has weights, in the order in which an image passes."""
+    """Return all that has weights, in the order in which an image passes."""
     yield Convolution("stem/conv", 3, STEM, 7, 2, 2)
     yield Norm("stem/norm", STEM)
     channels, shrunk = STEM, 4
@@ -79,7 +79,7 @@ def layers() -> Iterator[Convolution | Norm | Head]:
 
 
 def parameters() -> int:
-    """Trained numbers: 6,953,856 of the published body and 14,350 of the head."""
+    """Return trained numbers: 6,953,856 of the published body and 14,350 of the head."""
     return sum(_trained(layer) for layer in layers())
 
 

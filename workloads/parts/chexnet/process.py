@@ -11,13 +11,13 @@ from typing import Any
 
 from parts.chexnet.feed import HostLoading, dataset
 from parts.chexnet.protocol import EPOCHS, Terms
-from parts.chexnet.training import Trainer, begin, make_chexnet_measurement, tested
+from parts.chexnet.training import Trainer, begin, make_chexnet_measurement, score_test
 from parts.numerics import arithmetic
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess, processor_name
 
 
-def measured(
+def measure_training(
     trial: TrialProcess,
     asked: Terms,
     trainer: Trainer,
@@ -40,10 +40,10 @@ def measured(
         begin(trainer, read.first)
     clock = clock_of(trial, steps_per_epoch=read.terms.steps_per_epoch, epochs=EPOCHS)
     epochs = trainer.train(trial, clock, read.terms, read.train, read.valid)
-    score = tested(trial, read.test, read.labels)
+    score = score_test(trial, read.test, read.labels)
     trial.stage("collect")
     found = dict(collect(read.first), tested=score)
-    found["framework"] = dict({"loader": loading.named(asked)}, **found["framework"])
+    found["framework"] = dict({"loader": loading.loader_name(asked)}, **found["framework"])
     return make_chexnet_measurement(read.terms, clock, epochs, read.facts, found, read.valid)
 
 

@@ -224,7 +224,8 @@ def terms(
     data: tuple[str, ...] = ("synthetic",),
     more: Mapping[str, Any] | None = None,
 ) -> Terms:
-    """A trial's terms; `frameworks` has the names that a workload answers to, and the ways of `parallel`.
+    """Return a trial's terms; `frameworks` has the names that a workload answers to, and the ways of
+    `parallel`.
 
     `data` and `more` are the kinds of data and the options that the workload has beside. Raises Failed,
     naming what there is, for anything that the workload does not do.

@@ -39,13 +39,13 @@ def area_under_curve(labels: np.ndarray, scores: np.ndarray) -> float | None:
     return float(above / (positives * negatives))
 
 
-def of_each(labels: np.ndarray, scores: np.ndarray) -> list[float | None]:
+def label_areas(labels: np.ndarray, scores: np.ndarray) -> list[float | None]:
     """Return the area of each column of (images, labels)."""
     return [area_under_curve(labels[:, place], scores[:, place]) for place in range(labels.shape[1])]
 
 
-def mean(found: list[float | None]) -> float | None:
-    """Over all labels; None where one of them has none."""
+def mean_area(found: list[float | None]) -> float | None:
+    """Return the mean over all labels; None where one of them has none."""
     known = [value for value in found if value is not None]
     return sum(known) / len(known) if known and len(known) == len(found) else None
 
@@ -61,19 +61,19 @@ class Trainer:
     """DenseNet-121 under a trial's terms, in one framework."""
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Takes over `weights.neutral()` by its names, and begins again with Adam's state."""
+        """Take over `weights.neutral()` by its names, and begin again with Adam's state."""
         raise NotImplementedError
 
-    def arranged(self, batch: ArrayBatch) -> ArrayBatch:
-        """A batch as `step` takes it, in the host's memory: what is done here is in no step."""
+    def arrange(self, batch: ArrayBatch) -> ArrayBatch:
+        """Return a batch as `step` takes it, in the host's memory: what is done here is in no step."""
         return batch
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
-        """The 14 outputs before the sigmoid, with the running means and variances; nothing is changed."""
+        """Return the 14 outputs before the sigmoid, with the running means; nothing is changed."""
         raise NotImplementedError
 
-    def through(self, batches: Iterable[ArrayBatch]) -> ArrayBatch:
-        """Outputs and labels of a part's batches; of all ranks where there are several."""
+    def evaluate(self, batches: Iterable[ArrayBatch]) -> ArrayBatch:
+        """Return outputs and labels of a part's batches; of all ranks where there are several."""
         outputs, seen = [np.empty((0, CLASSES))], [np.empty((0, CLASSES))]
         for images, labels in batches:
             outputs.append(self.outputs(images))
@@ -81,8 +81,8 @@ class Trainer:
         return np.concatenate(outputs), np.concatenate(seen)
 
     def step(self, images: Any, labels: Any) -> Any:
-        """One training step on an arranged batch, from its copy on; the loss, where the framework leaves
-        it."""
+        """Take one training step on an arranged batch, from its copy on; the loss, where the framework
+        leaves it."""
         raise NotImplementedError
 
     def train(
@@ -115,12 +115,12 @@ class Trainer:
 
         def after(epoch: dict[str, Any]) -> None:
             if valid:
-                validated(trial, valid, epoch)
+                validate(trial, valid, epoch)
 
         return clock.run(coming, trained, over, after)
 
     def parameters(self) -> int:
-        """Trained numbers, as the framework counts them."""
+        """Return trained numbers, as the framework counts them."""
         raise NotImplementedError
 
 
@@ -134,7 +134,7 @@ class Scores:
     @property
     def auc(self) -> float | None:
         """The mean over the labels; None where one of them is in no image, or in all."""
-        return mean(self.of_each)
+        return mean_area(self.of_each)
 
 
 class Evaluation:
@@ -148,21 +148,21 @@ class Evaluation:
         self._coming: Any = None
 
     def begin(self) -> None:
-        """Starts the loader ahead of time."""
+        """Start the loader ahead of time."""
         self._coming = iter(self.batches)
 
     def __call__(self) -> Scores:
-        """Raises Failed where the outputs are not finite."""
+        """Raise Failed where the outputs are not finite."""
         coming, self._coming = self._coming or iter(self.batches), None
-        logits, labels = self.trainer.through(coming)
+        logits, labels = self.trainer.evaluate(coming)
         loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
         if not math.isfinite(loss):
             raise Failed("not-finite", "the loss of a validation is %s" % loss)
-        return Scores(loss, of_each(labels, logits))
+        return Scores(loss, label_areas(labels, logits))
 
 
-def validated(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> None:
-    """Validates after an epoch's training, and adds what came of it to the epoch's record."""
+def validate(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> None:
+    """Validate after an epoch's training, and add what came of it to the epoch's record."""
     limit = trial.valid_batches(valid.whole)
     if not limit:
         return
@@ -174,7 +174,7 @@ def validated(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> 
     trial.stage("train")
 
 
-def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
+def score_test(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]) -> dict[str, Any]:
     """Return what the last epoch's weights make of the images that nothing was chosen by."""
     if test is None:
         return {}
@@ -185,7 +185,7 @@ def tested(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, ...]
 
 
 def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | None = None) -> None:
-    """One step that is not counted, for autotuning and graphs, and then the weights that all begin with.
+    """Take one step that is not counted, for autotuning and graphs, and then the weights that all begin with.
 
     Raises Failed where the network is not DenseNet-121 with 14 outputs.
     """
@@ -198,7 +198,7 @@ def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | N
     trainer.load(arrays)
 
 
-def loaded(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
+def load_epochs(clock: StepClock, batches: Iterable[ArrayBatch]) -> list[dict[str, Any]]:
     """Load batches as `train` does and return its epochs, but train nothing: a step is a batch that came."""
 
     def came(batch: ArrayBatch) -> None:

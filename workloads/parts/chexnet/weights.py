@@ -27,7 +27,8 @@ SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"
 
 
 def neutral() -> dict[str, np.ndarray]:
-    """All weights by name, in fp32, by the rule above; raises Failed where they are not those of SHA256."""
+    """Return all weights by name, in fp32, by the rule above; raises Failed where they are not those of
+    SHA256."""
     stream = np.random.RandomState(SEED)
     arrays = {}
     for layer in network.layers():
@@ -48,7 +49,7 @@ def neutral() -> dict[str, np.ndarray]:
 
 
 def file_of(arrays: dict[str, np.ndarray]) -> bytes:
-    """The arrays in the safetensors format: the header's length, the header, the numbers."""
+    """Return the arrays in the safetensors format: the header's length, the header, the numbers."""
     header, place = {}, 0
     for name, array in arrays.items():
         header[name] = {

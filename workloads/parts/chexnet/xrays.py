@@ -36,7 +36,7 @@ class Part:
         return len(self.pixels)
 
     def rgb(self, item: int) -> np.ndarray:
-        """An image as (264, 264, 3)."""
+        """Return an image as (264, 264, 3)."""
         return np.repeat(self.pixels[item][:, :, None], 3, axis=2)
 
 
@@ -49,7 +49,7 @@ class Xrays:
     sha256: str
 
 
-def prepared(data_folder: str, source: str) -> Xrays:
+def read_xrays(data_folder: str, source: str) -> Xrays:
     """Return the data folder's X-rays; raises Failed where they are incomplete, or not the study's."""
     folder = Path(data_folder, FOLDER)
     sums, table = (_content(folder, name) for name in ("SHA256SUMS", "table.csv"))
@@ -69,7 +69,7 @@ def prepared(data_folder: str, source: str) -> Xrays:
 
 
 def _part(pixels: np.ndarray, labels: tuple[str, ...], rows: list[dict[str, str]], own: np.ndarray) -> Part:
-    """The rows of a part follow one another, so that its pixels stay on the disk until they are asked for."""
+    """Return a part, whose rows follow one another, so that its pixels stay on the disk until asked for."""
     places = np.flatnonzero(own)
     first, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
     if end - first != len(places):

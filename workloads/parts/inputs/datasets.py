@@ -56,7 +56,7 @@ Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
 
 
 def cifar_100(folder, source):
-    """CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
+    """Return CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
         train, test = _generated_images((50000, 10000), 100, shape)
@@ -67,7 +67,7 @@ def cifar_100(folder, source):
 
 
 def cifar_10(folder, source):
-    """CIFAR-10, 50,000 and 10,000 images of 3 x 32 x 32."""
+    """Return CIFAR-10, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)
     if source == "generated":
         train, test = _generated_images((50000, 10000), 10, shape)
@@ -80,7 +80,7 @@ def cifar_10(folder, source):
 
 
 def mnist(folder, source):
-    """MNIST, 60,000 and 10,000 images of 1 x 28 x 28."""
+    """Return MNIST, 60,000 and 10,000 images of 1 x 28 x 28."""
     shape = (1, 28, 28)
     if source == "generated":
         train, test = _generated_images((60000, 10000), 10, shape)
@@ -91,7 +91,7 @@ def mnist(folder, source):
 
 
 def wikitext_2(folder, source):
-    """WikiText-2 as words: split at white space, one <eos> a line, numbered in order of first appearance."""
+    """Return WikiText-2 as words: split at white space, one <eos> a line, numbered as they first appear."""
     if source == "generated":
         return _generated_corpus()
     numbers = {}
@@ -103,7 +103,7 @@ def wikitext_2(folder, source):
 
 
 def weights(folder, name):
-    """Content and SHA-256 of `weights/<name>`, whose name carries the first eight digits of its hash."""
+    """Return content and SHA-256 of `weights/<name>`, whose name has the first eight digits of its hash."""
     content = _content(folder, "weights/" + name)
     digest = hashlib.sha256(content).hexdigest()
     if not digest.startswith(name.rsplit("-", 1)[-1].split(".")[0]):

@@ -61,7 +61,7 @@ class LowRank(nn.Module):
         nn.init.zeros_(self.up.weight)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """The projection, and what the low rank adds to it."""
+        """Return the projection, and what the low rank adds to it."""
         output: torch.Tensor = self.whole(inputs) + self.up(self.down(inputs))
         return output
 
@@ -79,14 +79,14 @@ class Attention(nn.Module):
         self.output = nn.Linear(shape.width, shape.width, bias=bias)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Features of the same shape (sequences, tokens, width)."""
+        """Return features of the same shape (sequences, tokens, width)."""
         shape, repeats = self.shape, self.shape.heads // self.shape.key_heads
         query, key, value = (
             projection(inputs).unflatten(-1, (-1, shape.head_width)).transpose(1, 2)
             for projection in (self.query, self.key, self.value)
         )
         if not shape.positions:
-            query, key = (_rotated(part, shape.rotary_base) for part in (query, key))
+            query, key = (_rotate(part, shape.rotary_base) for part in (query, key))
         if repeats > 1:
             key, value = (part.repeat_interleave(repeats, dim=1) for part in (key, value))
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
@@ -94,7 +94,7 @@ class Attention(nn.Module):
         return output
 
 
-def _rotated(heads: torch.Tensor, base: float) -> torch.Tensor:
+def _rotate(heads: torch.Tensor, base: float) -> torch.Tensor:
     """Pairs of features turned by their token's place (Su et al., 2021), halves of a head being pairs."""
     half = heads.shape[-1] // 2
     each = torch.arange(half, device=heads.device, dtype=torch.promote_types(heads.dtype, torch.float32))
@@ -114,7 +114,7 @@ class Perceptron(nn.Module):
         self.down = nn.Linear(shape.inner, shape.width, bias=not shape.gated)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Features of the same shape."""
+        """Return features of the same shape."""
         inner = self.up(inputs)
         if self.gate is None:
             inner = functional.gelu(inner, approximate="tanh")
@@ -133,7 +133,7 @@ class DecoderBlock(nn.Module):
         self.attention, self.perceptron = Attention(shape), Perceptron(shape)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Features of the same shape."""
+        """Return features of the same shape."""
         features = features + self.attention(self.attention_norm(features))
         output: torch.Tensor = features + self.perceptron(self.perceptron_norm(features))
         return output
@@ -163,7 +163,7 @@ class Decoder(nn.Module):
             self.scores.weight = self.embedding.weight
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Scores as (sequences, tokens, words)."""
+        """Return scores as (sequences, tokens, words)."""
         features = self.embedding(tokens)
         if self.positions is not None:
             features = features + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
@@ -176,8 +176,8 @@ class Decoder(nn.Module):
         return scores
 
 
-def with_low_rank(model: Decoder, rank: int) -> Decoder:
-    """The same decoder frozen, with a low rank beside each projection of its blocks."""
+def add_low_rank(model: Decoder, rank: int) -> Decoder:
+    """Return the same decoder frozen, with a low rank beside each projection of its blocks."""
     model.requires_grad_(False)
     for block in model.blocks:
         for part in (block.attention, block.perceptron):

@@ -15,7 +15,7 @@ class LSTM(nn.LSTM):
     """torch's LSTM, in bf16 where autocast is entered with it."""
 
     def forward(self, sequence: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
-        """Output and state as torch's layer gives them."""
+        """Return output and state as torch's layer gives them."""
         kind, dtype = sequence.device.type, torch.bfloat16
         entered = kind != "meta" and torch.is_autocast_enabled(kind)
         if not entered or torch.get_autocast_dtype(kind) is not dtype:

@@ -27,7 +27,7 @@ def reads_as(error: float, type_name: str) -> str:
 
 
 def probes(operations: dict[str, Callable[[Any, Any], Any]]) -> list[dict[str, Any]]:
-    """A product and a convolution of a framework in fp32 against float64; what their error reads as.
+    """Return a product and a convolution of a framework in fp32 against float64; what their error reads as.
 
     `operations` has `matmul` and `convolution`, from NumPy arrays to one.
     """

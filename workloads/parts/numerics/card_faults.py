@@ -40,16 +40,19 @@ FACTOR = -7046029254386353131
 """Odd, so that no two addresses have one word; of 2^64 over the golden ratio."""
 
 
-def of_product(arithmetic: str, dtype: torch.dtype, device: torch.device, *, small: bool) -> dict[str, Any]:
-    """One product of random normals in an arithmetic whose switches are set."""
+def replay_product(
+    arithmetic: str, dtype: torch.dtype, device: torch.device, *, small: bool
+) -> dict[str, Any]:
+    """Replay one product of random normals in an arithmetic whose switches are set."""
     generator, side = torch.Generator().manual_seed(SEED), SIDES["cpu" if small else device.type]
     left, right = (torch.randn(side, side, generator=generator).to(device).to(dtype) for _ in range(2))
     multiply = multiplication(device, dtype)
-    return _replayed("product", arithmetic, lambda: multiply(left, right).clone().flatten(), device)
+    return _replay("product", arithmetic, lambda: multiply(left, right).clone().flatten(), device)
 
 
-def of_training_step(arithmetic: str, label: str, device: torch.device, *, small: bool) -> dict[str, Any]:
-    """A step of a network of convolutions, attention and linear layers: loss, gradients and new weights."""
+def replay_training_step(arithmetic: str, label: str, device: torch.device, *, small: bool) -> dict[str, Any]:
+    """Replay a step of a network of convolutions, attention and linear layers: loss, gradients and new
+    weights."""
     with torch.random.fork_rng([]):
         torch.manual_seed(SEED)
         model = _Network()
@@ -66,11 +69,11 @@ def of_training_step(arithmetic: str, label: str, device: torch.device, *, small
         updated = [weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)]
         return torch.cat([part.detach().flatten() for part in (loss, *gradients, *updated)])
 
-    return _replayed("training-step", arithmetic, step, device, precision.PRECISIONS[label].outputs)
+    return _replay("training-step", arithmetic, step, device, precision.PRECISIONS[label].outputs)
 
 
 def eight_bits(device: torch.device) -> torch.dtype:
-    """The 8-bit type that the device multiplies; raises Failed where card or torch has none."""
+    """Return the 8-bit type that the device multiplies; raises Failed where card or torch has none."""
     reason = ""
     for dtype in (torch.float8_e4m3fn, torch.float8_e4m3fnuz):
         small = torch.ones(32, 32, device=device).to(dtype)
@@ -99,14 +102,14 @@ class _Network(nn.Module):
 
 
 @torch.no_grad()
-def _replayed(
+def _replay(
     computation: str,
     arithmetic: str,
     compute: Callable[[], torch.Tensor],
     device: torch.device,
     rounded_to: torch.dtype | None = None,
 ) -> dict[str, Any]:
-    """Replays for about so many seconds, all held against the first on the device; nothing waits for them."""
+    """Replay for about so many seconds, all held against the first on the device; nothing waits for them."""
     cudnn = torch.backends.cudnn
     before, cudnn.deterministic = cudnn.deterministic, True
     try:
@@ -147,7 +150,7 @@ def _bits(values: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def pattern_kept(device: torch.device, *, small: bool) -> dict[str, Any]:
-    """How many words came back otherwise than they were written, in two passes, the second one turned."""
+    """Return how many words came back otherwise than they were written, in two passes, one turned."""
     began, words = time.perf_counter(), (SMALL_BLOCK_BYTES if small else BLOCK_BYTES) // 8
     free = _free_bytes(device, small)
     wanted = min(SMALL_BYTES, SMALL_SHARE * free) if small else MEMORY_SHARE * free

@@ -29,29 +29,31 @@ TRAFFIC = (
 ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_strided")
 
 
-def of_images(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
-    """One image's training step: operations, and bytes at this batch size in values of `value_bytes`."""
+def image_operations(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
+    """Return operations and bytes of an image's training step at this batch size."""
     labels = torch.zeros(batch_size, dtype=torch.long, device="meta")
     loss = nn.functional.cross_entropy
-    return of_step(model, (batch_size, 3, size, size), lambda output: loss(output, labels), value_bytes)
+    shape = (batch_size, 3, size, size)
+    return step_operations(model, shape, lambda output: loss(output, labels), value_bytes)
 
 
-def of_step(
+def step_operations(
     model: nn.Module, shape: tuple[int, ...], loss: Callable[[Any], torch.Tensor], value_bytes: int
 ) -> dict[str, Any]:
-    """One sample's training step on inputs of `shape`, samples first; `loss` makes a scalar of the output."""
+    """Return the same of one sample on inputs of `shape`, samples first; `loss` makes a scalar of the
+    output."""
     inputs = torch.zeros(shape, device="meta")
-    return of_batch(model, lambda twin: loss(twin(inputs)).backward(), shape[0], value_bytes)
+    return batch_operations(model, lambda twin: loss(twin(inputs)).backward(), shape[0], value_bytes)
 
 
-def of_batch(
+def batch_operations(
     model: nn.Module,
     passes: Callable[[nn.Module], object],
     samples: int,
     value_bytes: int,
     other_operations: int = 0,
 ) -> dict[str, Any]:
-    """One sample's training step on a batch of so many; `passes` goes forward and backward on `meta`.
+    """Return the same of a sample of a batch of so many; `passes` goes forward and backward on `meta`.
 
     `other_operations` are the operations of a step that no layer's size gives, such as attention's.
     """
@@ -61,13 +63,13 @@ def of_batch(
         passes(twin)
     by_sizes.remove()
     total = by_sizes.total + other_operations
-    return _agreed(counter.get_total_flops(), total, samples, traffic.values, value_bytes)
+    return _agreement(counter.get_total_flops(), total, samples, traffic.values, value_bytes)
 
 
-def of_tokens(
+def token_operations(
     model: nn.Module, recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int], value_bytes: int
 ) -> dict[str, Any]:
-    """One token's training step; `model(tokens, state)` gives scores, `shape` is (tokens, columns).
+    """Return the same of one token; `model(tokens, state)` gives scores, `shape` is (tokens, columns).
 
     operations = 6 · (weights of the recurrent layers + weights of the decoder), a product each forward, for
     the gradient of its input and for that of its weights.
@@ -82,11 +84,11 @@ def of_tokens(
     matrices = sum(w.numel() for name, w in recurrent.named_parameters() if name.startswith("weight"))
     whole = 6 * tokens * (matrices + decoder.weight.numel())
     values = _traffic_of_tokens(recurrent, decoder, shape)
-    return _agreed(counter.get_total_flops() + first, whole, tokens, values, value_bytes)
+    return _agreement(counter.get_total_flops() + first, whole, tokens, values, value_bytes)
 
 
 def value_bytes(label: str) -> int:
-    """Bytes of a value under a precision label; autocast's fp32 parts are taken for 16-bit."""
+    """Return bytes of a value under a precision label; autocast's fp32 parts are taken for 16-bit."""
     return PRECISIONS[label].outputs.itemsize
 
 
@@ -100,7 +102,7 @@ class Traffic(TorchDispatchMode):
     def __torch_dispatch__(
         self, operation: Any, types: Any, given: tuple[Any, ...] = (), named: dict[str, Any] | None = None
     ) -> Any:
-        """Runs one operation and counts its operands."""
+        """Run one operation and count its operands."""
         result = operation(*given, **(named or {}))
         read, written = _tensors(_needed(operation, given)), _tensors(result)
         storages = {_storage(tensor) for tensor in read}
@@ -110,7 +112,7 @@ class Traffic(TorchDispatchMode):
         return result
 
 
-def _agreed(counted: int, by_sizes: int, samples: int, values: int, size: int) -> dict[str, Any]:
+def _agreement(counted: int, by_sizes: int, samples: int, values: int, size: int) -> dict[str, Any]:
     if not counted or abs(counted - by_sizes) > AGREEMENT * by_sizes:
         disagree = f"not given: torch counts {counted} operations a step, the layers' sizes give {by_sizes}"
         return {"per_sample": None, "method": disagree}
@@ -137,13 +139,14 @@ class _Sizes:
         self.total += 2 * output.numel() * each * passes
 
     def remove(self) -> None:
-        """Takes the hooks off."""
+        """Take the hooks off."""
         for hook in self._hooks:
             hook.remove()
 
 
 def _without_content(model: nn.Module) -> nn.Module:
-    """The same model in fp32 on `meta`; no weight is copied on the way: large models have no room for it."""
+    """Return the same model in fp32 on `meta`; no weight is copied on the way: large models have no room for
+    it."""
     parameters = {
         id(weight): nn.Parameter(_bare(weight), weight.requires_grad) for weight in model.parameters()
     }
@@ -157,7 +160,7 @@ def _bare(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _traffic_of_tokens(recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[int, int]) -> int:
-    """Values of a whole step: the recurrent layers as one fused operation each, the rest one by one.
+    """Return values of a whole step: the recurrent layers as one fused operation each, the rest one by one.
 
     A fused layer reads its input and writes gates, cell and output; backward it reads these and the
     gradient of its output, and writes that of its input. Its weights are read twice and their gradient is
@@ -185,7 +188,7 @@ def _traffic_of_tokens(recurrent: nn.RNNBase, decoder: nn.Linear, shape: tuple[i
 
 
 def _needed(operation: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands that are read: a convolution's gradient takes only what its mask asks for."""
+    """Return the operands that are read: a convolution's gradient takes only what its mask asks for."""
     if operation is not torch.ops.aten.convolution_backward.default:
         return given
     gradient, images, weight, mask = given[0], given[1], given[2], given[-1]
@@ -205,5 +208,5 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def _held(tensor: torch.Tensor) -> int:
-    """Values that a tensor holds: an expanded one has fewer than its shape says."""
+    """Return values that a tensor holds: an expanded one has fewer than its shape says."""
     return min(tensor.numel(), tensor.untyped_storage().nbytes() // tensor.element_size())

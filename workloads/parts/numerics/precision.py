@@ -62,13 +62,13 @@ NO_KERNEL_WORDS = ("not implemented for", "could not create a primitive", "is no
 
 
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
-    """Sets the label's switches; gives label, flags and probes. Refuses what the device cannot do."""
+    """Set the label's switches; return label, flags and probes. Refuses what the device cannot do."""
     switch(label, device)
     return facts(label, device)
 
 
 def switch(label: str, device: torch.device) -> None:
-    """Sets the label's switches and computes nothing; refuses what the device cannot do."""
+    """Set the label's switches and compute nothing; refuses what the device cannot do."""
     lacking = _lacking(label, device)
     if lacking:
         raise Failed("unsupported", f"'{label}' is asked; {lacking}")
@@ -90,13 +90,13 @@ class ScaleLog:
         return self.history[-1][1]
 
     def note(self, step: int, scale: float, *, skipped: bool) -> None:
-        """Notes the scale after a step, where it changed."""
+        """Note the scale after a step, where it changed."""
         self.skipped_steps += skipped
         if scale != self.scale:
             self.history.append((step, scale))
 
     def facts(self) -> dict[str, Any]:
-        """The loss scale as a record has it."""
+        """Return the loss scale as a record has it."""
         return {
             "kind": self.kind,
             "first": self.history[0][1],
@@ -107,11 +107,11 @@ class ScaleLog:
 
 
 def facts(label: str, device: torch.device) -> dict[str, Any]:
-    """Label, flags and probes as they are now."""
+    """Return label, flags and probes as they are now."""
     return {"label": label, "flags": _flags(), "probes": probes(label, device)}
 
 
-def effective(
+def effective_precision(
     facts: dict[str, Any],
     model: nn.Module,
     output_types: dict[str, int],
@@ -129,19 +129,20 @@ def effective(
 
 
 def weight_type(label: str) -> torch.dtype:
-    """The type that the model's weights have under a label."""
+    """Return the type that the model's weights have under a label."""
     return PRECISIONS[label].weights
 
 
 def autocast(label: str, device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    """torch.autocast on the trial's own device for the amp labels; else nothing."""
+    """Return torch.autocast on the trial's own device for the amp labels; else nothing."""
     if PRECISIONS[label].autocast:
         return torch.autocast(device.type, dtype=PRECISIONS[label].outputs)
     return contextlib.nullcontext()
 
 
 def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
-    """A product and a convolution in the label's arithmetic against float64; what their error reads as.
+    """Return a product and a convolution in the label's arithmetic against float64; what their error reads
+    as.
 
     cudnn.benchmark is off meanwhile: it takes the fastest kernel that a switch allows, which in fp32-tf32 may
     be one in fp32, and the switch is what is asked about.
@@ -162,13 +163,13 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
 
 
 def reads_as(error: float, dtype: torch.dtype) -> str:
-    """An arithmetic's name by its error and its output's type."""
+    """Return an arithmetic's name by its error and its output's type."""
     return arithmetic.reads_as(error, _name(dtype))
 
 
 @contextlib.contextmanager
 def counted_output_types(model: nn.Module) -> Iterator[dict[str, int]]:
-    """Counts by type what the convolutions, linear and recurrent layers put out while the block runs."""
+    """Count by type what the convolutions, linear and recurrent layers put out while the block runs."""
     counts: dict[str, int] = {}
 
     def count(layer: nn.Module, inputs: Any, output: Any) -> None:
@@ -185,7 +186,7 @@ def counted_output_types(model: nn.Module) -> Iterator[dict[str, int]]:
 
 
 def parameter_types(model: nn.Module) -> dict[str, int]:
-    """How many numbers the model holds in each type."""
+    """Return how many numbers the model holds in each type."""
     counts: dict[str, int] = {}
     for parameter in model.parameters():
         name = _name(parameter.dtype)
@@ -203,13 +204,13 @@ def preserved_random_state(device: torch.device) -> Iterator[None]:
 @contextlib.contextmanager
 def rehearsal(model: nn.Module, device: torch.device) -> Iterator[dict[str, int]]:
     """A forward and backward pass that leaves no trace: it warms the device, and counts output types."""
-    with untraced(model, device), counted_output_types(model) as counts:
+    with leaving_no_trace(model, device), counted_output_types(model) as counts:
         yield counts
 
 
 @contextlib.contextmanager
-def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Passes of the block leave no random number drawn, no gradient and no buffer changed."""
+def leaving_no_trace(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Pass of the block leave no random number drawn, no gradient and no buffer changed."""
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     try:
         with preserved_random_state(device):
@@ -227,7 +228,7 @@ def untraced(model: nn.Module, device: torch.device) -> Iterator[None]:
 
 
 def _lacking(label: str, device: torch.device) -> str | None:
-    """Why this device cannot do a label in hardware; None where it can."""
+    """Return why this device cannot do a label in hardware; None where it can."""
     kind, card, capability, target = device.type, "", (0, 0), ""
     if kind == "cuda":
         kind = "rocm" if torch.version.hip else "cuda"
@@ -245,7 +246,7 @@ def _lacking(label: str, device: torch.device) -> str | None:
 
 
 def _set_fp32(precision: str) -> None:
-    """Sets the old switches and the new ones alike: torch refuses to read an old one that disagrees.
+    """Set the old switches and the new ones alike: torch refuses to read an old one that disagrees.
 
     Inductor reads some of both.
     """

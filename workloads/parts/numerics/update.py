@@ -50,29 +50,29 @@ class Update:
             self.log = ScaleLog("dynamic", self.scaler.get_scale())
 
     def __call__(self, loss: torch.Tensor) -> None:
-        """Gradients of the loss, and the step where they are finite."""
+        """Take gradients of the loss, and the step where they are finite."""
         self.backward(loss)
         self.step()
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Adds the gradients of the loss to the gradients that are there."""
+        """Add the gradients of the loss to the gradients that are there."""
         self.scaler.scale(loss).backward()
 
     def clip(self, largest_norm: float) -> torch.Tensor:
-        """Scales all gradients down to that norm where theirs is larger; returns the norm that they had."""
+        """Scale all gradients down to that norm where theirs is larger; returns the norm that they had."""
         self.scaler.unscale_(self.optimiser)
         weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
         return nn.utils.clip_grad_norm_(weights, largest_norm)
 
     def step(self) -> None:
-        """The step where the gradients are finite."""
+        """Take the step where the gradients are finite."""
         self.scaler.step(self.optimiser)
         self.scaler.update()
         if self.log:
             self._scales.append(self.scaler._get_scale_async().clone())
 
     def read(self) -> None:
-        """Notes the scales of the steps so far; waits for the device."""
+        """Note the scales of the steps so far; waits for the device."""
         if self.log is None or not self._scales:
             return
         for scale in torch.stack(self._scales).tolist():
@@ -94,13 +94,13 @@ class MasterWeights:
         self._last_overflow = 0
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Gradients of the loss, scaled in its own type."""
+        """Take gradients of the loss, scaled in its own type."""
         for parameter in self.model_parameters:
             parameter.grad = None
         (loss * self.log.scale).backward()
 
     def unscaled_gradients(self) -> bool:
-        """Brings the gradients to the masters, unscaled; False where a dynamic scale overflowed."""
+        """Bring the gradients to the masters, unscaled; False where a dynamic scale overflowed."""
         for parameter, master in zip(self.model_parameters, self.masters, strict=True):
             master.grad = parameter.grad.float()
         gradients = [master.grad for master in self.masters]
@@ -111,7 +111,7 @@ class MasterWeights:
         )
 
     def update(self, step: Callable[[], object], *, finite: bool) -> None:
-        """Updates masters and model where the gradients were finite, and moves a dynamic scale."""
+        """Update masters and model where the gradients were finite, and move a dynamic scale."""
         self._steps += 1
         if finite:
             step()
@@ -201,7 +201,7 @@ def _sgd(weights: Iterable[nn.Parameter]) -> torch.optim.SGD:
 
 
 def apex_optimizer(device: torch.device) -> Any | None:
-    """Apex's FP16_Optimizer where it is installed and the device is a GPU: it runs on nothing else."""
+    """Return Apex's FP16_Optimizer where it is installed and the device is a GPU: it runs on nothing else."""
     if device.type != "cuda":
         return None
     try:

@@ -63,13 +63,13 @@ class Lines:
         self._rest = b""
 
     def cut(self, chunk: bytes) -> list:
-        """The lines that this chunk ends."""
+        """Return the lines that this chunk ends."""
         *whole, rest = re.split(rb"[\r\n]", self._rest + chunk)
         self._rest = rest[: 4 * LINE_LETTERS]
         return self._shown(whole)
 
     def last(self) -> list:
-        """The line that nothing ended, if there is one."""
+        """Return the line that nothing ended, if there is one."""
         rest, self._rest = self._rest, b""
         return self._shown([rest])
 
@@ -99,7 +99,7 @@ def run(
     terminal: bool = False,
     silent_seconds: float = math.inf,
 ) -> Ended:
-    """Runs a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
+    """Run a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
 
     With `terminal` it prints to a terminal, else to a pipe. It is stopped too where it has printed nothing
     after `silent_seconds`. Nothing that it started is left, however this returns.
@@ -188,7 +188,7 @@ def _ask_kernel(option: int, value: int) -> None:
 
 
 def _end_all(child: subprocess.Popen) -> int:
-    """Ends the program and every process that came of it; how many it left when it had ended by itself."""
+    """End the program and every process that came of it; how many it left when it had ended by itself."""
     by_itself = child.poll() is not None
     if not by_itself:
         with contextlib.suppress(ProcessLookupError):
@@ -224,7 +224,7 @@ def _children(parent: int) -> list:
 
 
 def _reaped(pid: int) -> bool:
-    """Whether it has ended, and is a process no more."""
+    """Return whether it has ended, and is a process no more."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

@@ -173,7 +173,7 @@ class ProgressReader:
 
 
 def _is_epoch_of(line: str, found: re.Match) -> bool:
-    """Whether a fraction is of epochs, as in "Epoch 3/10 step 45"."""
+    """Return whether a fraction is of epochs, as in "Epoch 3/10 step 45"."""
     return bool(re.search(r"(?i)\bepochs?['\"]?\s*[:=\[(]?\s*$", line[: found.start()]))
 
 

@@ -39,7 +39,7 @@ class Reader:
         self.last = ""
 
     def hear(self, line: str, at: float) -> None:
-        """Takes one line."""
+        """Take one line."""
         self.last = line
         for key, pattern in self._patterns.items():
             found = pattern.search(line)
@@ -52,7 +52,7 @@ class Reader:
                 self._add(says, at)
 
     def read_file(self, path: str) -> None:
-        """Takes the rows of the JSON or CSV file that the program left; raises Failed where it cannot."""
+        """Take the rows of the JSON or CSV file that the program left; raises Failed where it cannot."""
         try:
             with open(path, encoding="utf-8", newline="") as file:
                 given = json.load(file) if path.endswith(".json") else list(csv.DictReader(file))
@@ -69,7 +69,7 @@ class Reader:
 
 
 def _figures(groups: dict) -> dict:
-    """The groups that took part, as numbers; one that is no number is left out."""
+    """Return the groups that took part, as numbers; one that is no number is left out."""
     found = {}
     for name, text in groups.items():
         try:
@@ -189,7 +189,7 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
 
 
 def _shared(microseconds: int, steps: int) -> list:
-    """A value as so many whole ones that add up to it: a measurement has one for each step."""
+    """Return a value as so many whole ones that add up to it: a measurement has one for each step."""
     return [microseconds * (step + 1) // steps - microseconds * step // steps for step in range(steps)]
 
 

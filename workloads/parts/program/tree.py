@@ -14,7 +14,7 @@ Blobs = dict
 
 
 def blobs(folder: str, paths: object = None) -> Blobs:
-    """All files and links of a folder, or those of some paths that are there."""
+    """Return all files and links of a folder, or those of some paths that are there."""
     found = {}
     for path in _walked(folder) if paths is None else paths:
         place = os.path.join(folder, path)
@@ -24,7 +24,7 @@ def blobs(folder: str, paths: object = None) -> Blobs:
 
 
 def tree_id(files: Blobs) -> str:
-    """The id that git gives a tree of these files."""
+    """Return the id that git gives a tree of these files."""
     entries = []
     folders = {}
     for path, (mode, blob) in files.items():

@@ -46,13 +46,13 @@ def _left_by_steps(optimiser: torch.optim.Optimizer) -> list[torch.Tensor]:
 
 
 def bytes_of(tensors: Iterable[torch.Tensor]) -> int:
-    """What their storages take, each once."""
+    """Return what their storages take, each once."""
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     return sum(storages.values())
 
 
 def most(events: Iterable[Any]) -> int:
-    """The most that was allocated and not freed, from each allocation and its time."""
+    """Return the most that was allocated and not freed, from each allocation and its time."""
     changes = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == MEMORY)
     held = peak = 0
     for _, change in changes:

@@ -27,17 +27,17 @@ class DeviceSteps:
         self._rest_us = 0.0
 
     def start(self) -> None:
-        """The first step begins; the device has to be idle."""
+        """Begin the first step; the device has to be idle."""
         self._ends.clear()
-        self._before = marked()
+        self._before = mark_end()
         self._rest_us = 0.0
 
     def end(self) -> None:
-        """The step's work is issued."""
-        self._ends.append(marked())
+        """Mark the step's end: its work is issued."""
+        self._ends.append(mark_end())
 
-    def passed(self) -> list[int]:
-        """Whole microseconds of the steps that the device has finished since the last call, in their order.
+    def read_ends(self) -> list[int]:
+        """Return whole microseconds of the steps that the device has finished since the last call, in order.
 
         Their rounding is carried on, so that the sum of many short ones stays that of the events.
         """
@@ -50,8 +50,8 @@ class DeviceSteps:
         return steps_us
 
 
-def marked() -> torch.cuda.Event:
-    """An event that the device passes when all work before it is done."""
+def mark_end() -> torch.cuda.Event:
+    """Return an event that the device passes when all work before it is done."""
     event = torch.cuda.Event(enable_timing=True)
     event.record()
     return event
@@ -79,7 +79,7 @@ class Clock(StepClock):
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _kept(self, value: torch.Tensor) -> torch.Tensor:
+    def _keep(self, value: torch.Tensor) -> torch.Tensor:
         # A view would hold all of what it was taken from until the segment ends, and so would a mean squared
         # error, whose storage keeps all errors.
         kept = value.detach()
@@ -112,7 +112,7 @@ def stopwatch(device: torch.device) -> Iterator[list[float]]:
 
 
 def memory(device: torch.device) -> dict[str, int | None]:
-    """Peak bytes since the process began: of torch's allocator on a GPU, and of the process."""
+    """Return peak bytes since the process began: of torch's allocator on a GPU, and of the process."""
     if device.type != "cuda":
         return step_clock.memory()
     allocated, reserved = torch.cuda.max_memory_allocated(device), torch.cuda.max_memory_reserved(device)

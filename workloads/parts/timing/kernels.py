@@ -27,14 +27,14 @@ class KernelWatch:
         self.device = device
 
     def start(self) -> None:
-        """Watches from now on."""
+        """Watch from now on."""
         torch.cuda.synchronize(self.device)
         self._profile = profile(activities=[ProfilerActivity.CUDA])
         self._profile.start()
         self._began = time.perf_counter()
 
     def enough(self, steps: int) -> bool:
-        """Whether so many steps since the start will do."""
+        """Return whether so many steps since the start will do."""
         return steps >= STEPS or time.perf_counter() - self._began > SECONDS
 
     def stop(self, steps: int) -> dict[str, Any] | None:
@@ -46,7 +46,7 @@ class KernelWatch:
 
 
 def kernel_time(step: Callable[[], object], device: torch.device) -> dict[str, Any] | None:
-    """The kernels' time in a few more steps; None on a CPU, and where it cannot be had."""
+    """Return the kernels' time in a few more steps; None on a CPU, and where it cannot be had."""
     if device.type != "cuda":
         return None
     watch, steps = KernelWatch(device), 0
@@ -63,7 +63,7 @@ def kernel_time(step: Callable[[], object], device: torch.device) -> dict[str, A
 
 
 def busy_seconds(events: Iterable[Any]) -> float:
-    """Seconds in which at least one kernel, or a copy within the device, was at work."""
+    """Return seconds in which at least one kernel, or a copy within the device, was at work."""
     spans = sorted(
         (event.start_ns(), event.start_ns() + event.duration_ns()) for event in events if _works(event)
     )

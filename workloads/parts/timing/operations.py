@@ -41,7 +41,7 @@ class TimedOperation:
 
 
 def product(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> TimedOperation:
-    """x @ w.T as in a linear layer, of four pairs of random normals in turn; in 8 bits out comes bf16."""
+    """Return x @ w.T as in a linear layer, of four pairs of random normals in turn; 8 bits give bf16."""
     m, n, k = shape
     pairs = [
         (torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype))
@@ -77,7 +77,7 @@ def multiplication(
 
 
 def copies(device: torch.device, size: int) -> TimedOperation:
-    """Copies of `size` bytes within the device's memory; amount counts reading and writing."""
+    """Copy of `size` bytes within the device's memory; amount counts reading and writing."""
     sources = [torch.randn(size // 4, device=device) for _ in range(PAIRS)]
     target = torch.empty_like(sources[0])
     in_turn = cycle(sources)
@@ -86,16 +86,18 @@ def copies(device: torch.device, size: int) -> TimedOperation:
     )
 
 
-def seconds_of(operation: TimedOperation, times: int, device: torch.device) -> float:
-    """Seconds of one operation, the mean of `times`."""
+def time_calls(operation: TimedOperation, times: int, device: torch.device) -> float:
+    """Return seconds of one operation, the mean of `times`."""
     with stopwatch(device) as seconds:
         for _ in range(times):
             operation.call()
     return seconds[0] / times
 
 
-def over_link(device: torch.device, size: int, *, back: bool = False, pinned: bool = True) -> TimedOperation:
-    """Copies from the host's memory to a GPU's, or `back`."""
+def link_copies(
+    device: torch.device, size: int, *, back: bool = False, pinned: bool = True
+) -> TimedOperation:
+    """Copy from the host's memory to a GPU's, or `back`."""
     host, there = torch.randn(size // 4), torch.randn(size // 4, device=device)
     host = host.pin_memory() if pinned else host
     source, target = (there, host) if back else (host, there)
@@ -113,7 +115,7 @@ def fastest_product(
     dtype: torch.dtype,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> TimedOperation:
-    """The product of the shape that reaches the most operations a second, each being tried briefly."""
+    """Return the product of the shape that reaches the most operations a second, each being tried briefly."""
     best: tuple[float, ProductShape] | None = None
     rate = 0.0
     for shape in shapes:
@@ -121,8 +123,8 @@ def fastest_product(
         if not fits(shape, device, dtype) or (rate and operations / rate > longest_seconds):
             continue
         operation = product(shape, device, dtype)
-        once = seconds_of(operation, 1, device)
-        rate = operations / seconds_of(operation, max(3, round(SWEEP_SECONDS / once)), device)
+        once = time_calls(operation, 1, device)
+        rate = operations / time_calls(operation, max(3, round(SWEEP_SECONDS / once)), device)
         if best is None or rate > best[0]:
             best = rate, shape
         del operation
@@ -132,7 +134,7 @@ def fastest_product(
 
 
 def fits(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether four pairs of operands and a result leave half of a GPU's memory free."""
+    """Return whether four pairs of operands and a result leave half of a GPU's memory free."""
     if device.type != "cuda":
         return True
     m, n, k = shape
@@ -141,17 +143,17 @@ def fits(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> bool:
 
 
 def calls_per_step(operation: TimedOperation, warm_up: int, device: torch.device) -> int:
-    """How many calls take about as long as a step is to, by so many of them."""
-    return max(1, round(STEP_SECONDS / seconds_of(operation, warm_up, device)))
+    """Return how many calls take about as long as a step is to, by so many of them."""
+    return max(1, round(STEP_SECONDS / time_calls(operation, warm_up, device)))
 
 
-def sampled(operation: TimedOperation, seconds: float, device: torch.device) -> dict[str, Any]:
-    """Calls for about so many seconds: microseconds of each sample, by the device's clock where it has one.
+def sample_calls(operation: TimedOperation, seconds: float, device: torch.device) -> dict[str, Any]:
+    """Call for about so many seconds: microseconds of each sample, by the device's clock where it has one.
 
     The first samples, in which a card's clock may still rise or fall, are among them.
     """
     calls = calls_per_step(operation, 3, device)
-    count = max(FEWEST_SAMPLES, round(seconds / (calls * seconds_of(operation, calls, device))))
+    count = max(FEWEST_SAMPLES, round(seconds / (calls * time_calls(operation, calls, device))))
     marks, ends = (DeviceSteps() if device.type == "cuda" else None), []
     with stopwatch(device):
         if marks:
@@ -168,20 +170,20 @@ def sampled(operation: TimedOperation, seconds: float, device: torch.device) -> 
         "call_amount": operation.amount,
         "calls_per_sample": calls,
         "structure": operation.structure,
-        "sample_us": marks.passed() if marks else steps_us,
+        "sample_us": marks.read_ends() if marks else steps_us,
     }
 
 
-def steps_of(trial: TrialProcess) -> int:
+def protocol_steps(trial: TrialProcess) -> int:
     """Return the steps of the protocol, or as many as are to fill the limit's seconds."""
     return max(STEPS, round((trial.limit.get("seconds") or 0.0) / STEP_SECONDS))
 
 
-def operation_measured(
+def measure_operation(
     clock: Clock, operation: TimedOperation, calls: int, arithmetic: dict[str, Any]
 ) -> tuple[dict[str, Any], float]:
     """Return a measurement of steps of so many calls, and the window's rate: operations or bytes a second."""
-    epochs = steps_measured(clock, operation.call, calls, calls)
+    epochs = run_steps(clock, operation.call, calls, calls)
     clock.trial.stage("collect")
     product, dtype = "k" in operation.structure, operation.dtype
     measured = make_measurement(
@@ -205,14 +207,14 @@ def operation_measured(
     return measured, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
 
 
-def steps_measured(
+def run_steps(
     clock: Clock,
     call: Callable[[], torch.Tensor],
     calls_per_step: int,
     samples_per_step: int,
     over: Callable[[], object] | None = None,
 ) -> list[dict[str, Any]]:
-    """Steps of so many calls each, until the protocol or the limit ends; the window's record."""
+    """Step of so many calls each, until the protocol or the limit ends; the window's record."""
 
     def step(number: int) -> None:
         clock.ready()

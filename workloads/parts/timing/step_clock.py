@@ -86,7 +86,7 @@ class StepClock:
         self._reported_at = time.perf_counter()
 
     def start(self) -> None:
-        """Opens a segment: everything before it is done."""
+        """Open a segment: everything before it is done."""
         self.synchronise()
         self._segment_first = len(self.step_us)
         if self._device_steps:
@@ -94,7 +94,7 @@ class StepClock:
         self._segment_began = self._mark = time.perf_counter_ns()
 
     def ready(self, batch: Any = None) -> None:
-        """The step's input is there; what follows is work. Of the first batches a few elements are kept."""
+        """Note that the step's input is there; of the first batches a few elements are kept."""
         self._waited = time.perf_counter_ns() - self._mark
         if batch is not None and len(self._looks) < BATCHES_LOOKED_AT:
             self._looks.append(self._few_elements(batch))
@@ -105,16 +105,16 @@ class StepClock:
         return len(self.step_us) < FIRST_LOSSES
 
     def norm(self, norm: Any) -> None:
-        """Keeps the step's gradient norm on its device, if it is one of the first; nothing waits."""
+        """Keep the step's gradient norm on its device, if it is one of the first; nothing waits."""
         if norm is not None and self.wants_norm:
-            self._norms.append((len(self.step_us) + 1, self._kept(norm)))
+            self._norms.append((len(self.step_us) + 1, self._keep(norm)))
 
     def step(self, loss: Any, samples: int) -> None:
-        """The step's work is issued; `samples` of them went through it, and its loss, if it trained."""
+        """Mark the step: its work is issued, `samples` went through it, and its loss is kept."""
         if self._device_steps:
             self._device_steps.end()
         if loss is not None:
-            self._pending_losses.append(self._kept(loss))
+            self._pending_losses.append(self._keep(loss))
         self.samples += samples
         now = time.perf_counter_ns()
         self.step_us.append((now - self._mark) // 1000)
@@ -124,7 +124,7 @@ class StepClock:
             self._report(now * 1e-9)
 
     def stop(self) -> dict[str, Any]:
-        """Closes the segment and gives its epoch's record; raises Failed on a loss that is not finite."""
+        """Close the segment and return its epoch's record; raises Failed on a loss that is not finite."""
         self.synchronise()
         self._mark = time.perf_counter_ns()
         seconds = (self._mark - self._segment_began) * 1e-9
@@ -151,12 +151,12 @@ class StepClock:
         over: Callable[[], object] | None = None,
         after: Callable[[dict[str, Any]], None] = lambda epoch: None,
     ) -> list[dict[str, Any]]:
-        """Epochs until the protocol or the trial's limit ends; one record each.
+        """Run epochs until the protocol or the trial's limit ends; one record each.
 
         `batches` gives an epoch's, `step` works on one and marks it, and what comes `after` an epoch, outside
         the window, may add to its record. `over` is for ranks, which have to agree.
         """
-        over = over or self.over
+        over = over or self.limit_reached
         epochs: list[dict[str, Any]] = []
         ended = False
         while len(epochs) < self.epochs and not ended:
@@ -173,8 +173,8 @@ class StepClock:
             self.trial.event("epoch", **epochs[-1])
         return epochs
 
-    def over(self) -> str | None:
-        """The limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
+    def limit_reached(self) -> str | None:
+        """Return the limit that the steps so far have reached: "steps", "seconds", "level-held" or none.
 
         Between the least and the most seconds the level is looked at every LOOK_EVERY_SECONDS and never else.
         """
@@ -192,7 +192,7 @@ class StepClock:
         return "level-held" if self._held else None
 
     def valid_batches(self, batches: int) -> int:
-        """How many of a validation's batches there is time for: one where a step outlasts the limit."""
+        """Return how many of a validation's batches there is time for, one if a step outlasts the limit."""
         outlasted = self.second_limit is not None and self._elapsed() >= self.second_limit * len(self.step_us)
         return min(batches, 1) if outlasted else batches
 
@@ -209,24 +209,24 @@ class StepClock:
             "epochs": self.epochs_in_protocol,
             "valid_batches": valid_batches,
             "complete": reached_end and validated == valid_batches,
-            "stopped_by": "protocol" if reached_end else self.over() or "epochs",
+            "stopped_by": "protocol" if reached_end else self.limit_reached() or "epochs",
         }
 
     def series(self) -> dict[str, Any]:
-        """The measurement's window, step series, losses and memory."""
+        """Return the measurement's window, step series, losses and memory."""
         return {
             "window": {"seconds": self.seconds, "steps": len(self.step_us), "samples": self.samples},
             "steps_together": self.together,
             "step_us": self.step_us,
             "input_us": self.input_us,
             "step_clock": self.step_clock,
-            "losses": thinned(self.losses),
+            "losses": thin_losses(self.losses),
             "gradient_norms": [(step, float(norm)) for step, norm in self._norms],
             "memory": self._memory(),
         }
 
     def batches(self) -> dict[str, int | None]:
-        """How many of the first batches were looked at, and how many different ones they were."""
+        """Return how many of the first batches were looked at, and how many different ones they were."""
         if not self._looks:
             return {"distinct_batches": None, "looked_at_batches": None}
         seen = {(tuple(look.shape), tuple(look.reshape(-1).tolist())) for look in self._looks}
@@ -235,18 +235,18 @@ class StepClock:
     def _elapsed(self) -> float:
         return self.seconds + (self._mark - self._segment_began) * 1e-9
 
-    def _kept(self, value: Any) -> Any:
-        """A loss or a norm as it is held until a segment ends."""
+    def _keep(self, value: Any) -> Any:
+        """Return a loss or a norm as it is held until a segment ends."""
         return value
 
     def _few_elements(self, batch: Any) -> Any:
-        """A copy of some elements from all over a NumPy array."""
+        """Return a copy of some elements from all over a NumPy array."""
         return few_elements(batch).copy()
 
     def _read_steps(self) -> None:
-        """Takes over what the device has finished; nothing waits."""
+        """Take over what the device has finished; nothing waits."""
         own = self._device_steps
-        passed = own.passed() if own else self.step_us[self._finished :]
+        passed = own.read_ends() if own else self.step_us[self._finished :]
         first, self._finished = self._finished, self._finished + len(passed)
         self.step_us[first : self._finished] = passed
 
@@ -279,12 +279,12 @@ class StepClock:
 
 
 def few_elements(batch: Any) -> Any:
-    """Some elements from all over an array or tensor."""
+    """Return some elements from all over an array or tensor."""
     return batch[tuple(slice(size // 8, None, max(1, size // 4)) for size in batch.shape)]
 
 
-def thinned(losses: list[float]) -> list[tuple[int, float]]:
-    """(step, loss): the first 50, then one of as many as leaves at most 500 points."""
+def thin_losses(losses: list[float]) -> list[tuple[int, float]]:
+    """Return (step, loss): the first 50, then one of as many as leaves at most 500 points."""
     left = len(losses) - FIRST_LOSSES
     stride = max(1, math.ceil(left / (LOSSES_KEPT - FIRST_LOSSES)))
     steps = [*range(1, min(FIRST_LOSSES, len(losses)) + 1), *range(FIRST_LOSSES + 1, len(losses) + 1, stride)]

@@ -23,7 +23,7 @@ def tensors(split: Images, shape: tuple[int, int, int], home: torch.device) -> B
 
 
 def image_tensors(images: ImageSet, home: torch.device) -> tuple[Batch, Batch]:
-    """The images to train with and to validate with."""
+    """Return the images to train with and to validate with."""
     return tensors(images.train, images.shape, home), tensors(images.test, images.shape, home)
 
 

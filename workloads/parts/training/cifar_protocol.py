@@ -39,7 +39,8 @@ def pooled_split(items: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def leads_in(trial: TrialProcess, epochs: int) -> bool:
-    """Whether the study gave this trial's model a rate of its own in fp32, and an epoch before the others."""
+    """Return whether the study gave this trial's model a rate of its own in fp32, and an epoch before the
+    others."""
     published = trial.asked["protocol"] == "published/1"
     return published and trial.variant["model"] == "resnet18" and epochs > 1
 

@@ -87,7 +87,7 @@ class Measured(Callback):
     def after_batch(self) -> None:
         if self.training:
             self.clock.step(self.learn.loss, len(self.yb[0]))
-            if self.clock.over():
+            if self.clock.limit_reached():
                 raise CancelTrainException
         elif self.iter + 1 == self.clock.valid_batches(self.valid_batches) < len(self.dl):
             raise CancelValidException
@@ -116,7 +116,7 @@ class Measured(Callback):
     def after_epoch(self) -> None:
         self.trial.event("epoch", **self.epochs[-1])
         # The schedule is the whole protocol's, wherever a limit ends it.
-        if len(self.epochs) == self.clock.epochs or self.clock.over():
+        if len(self.epochs) == self.clock.epochs or self.clock.limit_reached():
             raise CancelFitException
 
 
@@ -190,7 +190,7 @@ class Kernels(Callback):
 
 
 def kernel_time(learner: Learner, callbacks: list[Callback], device: torch.device) -> dict[str, Any] | None:
-    """The kernels' time in a few more steps under these callbacks; None where it cannot be had."""
+    """Return the kernels' time in a few more steps under these callbacks; None where it cannot be had."""
     if device.type != "cuda":
         return None
     watching = Kernels(device)
@@ -203,12 +203,12 @@ def kernel_time(learner: Learner, callbacks: list[Callback], device: torch.devic
 
 
 def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
-    """The Euclidean norm of all gradients as one vector, in fp32."""
+    """Return the Euclidean norm of all gradients as one vector, in fp32."""
     return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
 
 
 def precision_callbacks(label: str) -> tuple[str, list[Callback]]:
-    """How a label is done, in words, and its callbacks, a ScaleRecorder among them if it scales."""
+    """Return how a label is done, in words, and its callbacks, a ScaleRecorder among them if it scales."""
     numerics = precision.PRECISIONS[label]
     if numerics.outputs is torch.float32:
         return "none", []

@@ -19,9 +19,9 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from parts.device import facts, software
 from parts.numerics import precision
-from parts.numerics.flops import of_batch, value_bytes
+from parts.numerics.flops import batch_operations, value_bytes
 from parts.numerics.update import Update
-from parts.ranks import SharedEnd, entries
+from parts.ranks import SharedEnd, rank_entries
 from parts.timing import kernels
 from parts.timing.allocations import forget_peak, peak_bytes
 from parts.timing.clock import Clock, few_elements, stopwatch
@@ -30,9 +30,9 @@ from parts.training.batches import Batch
 from parts.training.parallel import (
     Loss,
     TrainingStep,
-    beneath,
-    same_buffers,
+    share_buffers,
     spread,
+    unwrap,
 )
 from parts.training.setting import Setting
 from parts.trial import Failed
@@ -54,7 +54,7 @@ class Quality:
 
 
 def accuracy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The share of targets that have the highest score of their output."""
+    """Return the share of targets that have the highest score of their output."""
     return (output.argmax(-1) == targets).float().mean()
 
 
@@ -89,7 +89,7 @@ def fit(
     structure: dict[str, int] | None = None,
     other_operations: int = 0,
 ) -> dict[str, Any]:
-    """Trains as far as protocol and limit let it go; returns the measurement's own part.
+    """Train as far as protocol and limit let it go; returns the measurement's own part.
 
     `model` is on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
     `optimiser` gave. `data` and `structure` are what the workload knows of them, and `other_operations` the
@@ -107,17 +107,17 @@ def fit(
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
     if first is not None:
-        alone = _of_one_device(setting, first)
+        alone = _part_of_one_device(setting, first)
         operations = _operations(setting, model, alone, loss, loop, other_operations)
         with trial.phase("first_step"):
-            output_types = _rehearsed(setting, model, model, loss, alone)
+            output_types = _rehearse(setting, model, model, loss, alone)
     whole = spread(model, setting)
     of_model = optimiser(model)
     update = Update(setting.label, of_model, device)
     step = TrainingStep(whole, loss, update, setting, keeps_gradients=loop.keeps_gradients)
     if whole is not model and first is not None:
         with trial.phase("compile" if setting.compiled else "spread"):
-            seen = _rehearsed(setting, model, whole, loss, first, hooked=not setting.compiled)
+            seen = _rehearse(setting, model, whole, loss, first, hooked=not setting.compiled)
             output_types = seen or output_types
     if setting.compiled and loop.alike:
         torch.compiler.set_stance("fail_on_recompile")
@@ -129,12 +129,12 @@ def fit(
     validation = Validation(setting, whole, loss, quality, valid)
     epochs = _train(setting, loop, clock, step, train, validation, rates)
     series = clock.series()
-    of_ranks = entries(setting.place, trial.variant["gpus"], clock)
+    of_ranks = rank_entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     if first is None:
         first = _first_batch(setting, train)
-        alone = _of_one_device(setting, first)
+        alone = _part_of_one_device(setting, first)
         if loop.keeps_gradients and device.type == "cpu":
             # A step in half precision takes minutes on a processor without it, so one step shows both.
             with precision.counted_output_types(model) as output_types:
@@ -142,7 +142,7 @@ def fit(
                     lambda: step(*first), of_model, chain(*train)
                 )
         else:
-            output_types = _rehearsed(setting, model, model, loss, alone)
+            output_types = _rehearse(setting, model, model, loss, alone)
         operations = _operations(setting, model, alone, loss, loop, other_operations)
     update.read()
     # Of several devices one's kernels would say nothing, and a rank must not train without the others.
@@ -153,12 +153,12 @@ def fit(
         series,
         device=dict(facts(trial.asked["device"], device), count=setting.devices),
         versions=software(),
-        precision=precision.effective(
+        precision=precision.effective_precision(
             precision.facts(setting.label, device), model, output_types, update.method, update.log
         ),
         data=data or {},
         sample_unit=loop.sample_unit,
-        samples_per_step=samples_of(first[1], loop),
+        samples_per_step=count_samples(first[1], loop),
         structure={**counts, **(structure or {})},
         valid_batches=validation.whole,
         quality_name=quality.name if quality and valid is not None else None,
@@ -182,28 +182,28 @@ class Validation:
         valid: Batches | None,
     ) -> None:
         self.setting, self.model, self.loss, self.quality, self.valid = setting, model, loss, quality, valid
-        self.by_itself = beneath(model, setting)
+        self.by_itself = unwrap(model, setting)
         self.whole = 0 if valid is None else len(valid)
         self.limit = setting.trial.valid_batches(self.whole)
 
     @torch.no_grad()
     def __call__(self, batches: int) -> dict[str, Any]:
-        """Mean loss and quality over so many batches; raises Failed if not finite."""
+        """Return mean loss and quality over so many batches; raises Failed if not finite."""
         setting = self.setting
         if setting.shares_gradients:
-            same_buffers(self.model)
+            share_buffers(self.model)
         self.model.eval()
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
             last, taken_here = None, 0
             for inputs, targets in mine:
-                sums += self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+                sums += self._score_batch(inputs.to(setting.device), targets.to(setting.device))
                 last, taken_here = (inputs, targets), taken_here + 1
             if setting.splits_model and taken_here < -(-batches // setting.place.count):
                 # The others need this rank's part of the model once more; what it makes of it is not counted.
                 inputs, targets = last or next(iter(self.valid or ()))
-                self._of_batch(inputs.to(setting.device), targets.to(setting.device))
+                self._score_batch(inputs.to(setting.device), targets.to(setting.device))
             if setting.shares_gradients:
                 distributed.all_reduce(sums)
             loss, score, samples = sums.tolist()
@@ -216,7 +216,7 @@ class Validation:
         found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
         return dict(found, quality=score) if self.quality else found
 
-    def _of_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def _score_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         with precision.autocast(self.setting.label, self.setting.device):
             output = self.by_itself(inputs)
             loss = self.loss(output, targets)
@@ -227,7 +227,7 @@ class Validation:
         return torch.stack([loss.double() * count, score.double() * count, count.double()])
 
 
-def samples_of(targets: torch.Tensor, loop: Loop) -> int:
+def count_samples(targets: torch.Tensor, loop: Loop) -> int:
     """Return how many samples the targets hold: each token is one, of anything else each row."""
     return targets.numel() if loop.sample_unit == "token" else len(targets)
 
@@ -241,10 +241,10 @@ def _train(
     validation: Validation,
     rates: Sequence[LRScheduler],
 ) -> list[dict[str, Any]]:
-    """Epochs until the protocol or the trial's limit ends; one record each."""
-    over: Callable[[], object] = clock.over
+    """Run epochs until the protocol or the trial's limit ends; one record each."""
+    over: Callable[[], object] = clock.limit_reached
     if setting.shares_gradients:
-        over = SharedEnd(clock, setting.place).over
+        over = SharedEnd(clock, setting.place).limit_reached
     if setting.place.count > 1:
         distributed.barrier()
 
@@ -254,7 +254,7 @@ def _train(
         loss = step(inputs, targets)
         if loop.waits:
             loss.item()
-        clock.step(loss, samples_of(targets, loop))
+        clock.step(loss, count_samples(targets, loop))
 
     def after(epoch: dict[str, Any]) -> None:
         step.update.read()
@@ -275,14 +275,14 @@ def _layout(setting: Setting) -> dict[str, torch.memory_format]:
     return {"memory_format": torch.channels_last} if channels_last else {}
 
 
-def _of_one_device(setting: Setting, batch: Batch) -> Batch:
-    """One device's part of a batch, which is all that one of several may have room for."""
+def _part_of_one_device(setting: Setting, batch: Batch) -> Batch:
+    """Return one device's part of a batch, which is all that one of several may have room for."""
     own = slice(setting.batch_size * setting.virtual_ranks)
     return batch[0][own], batch[1][own]
 
 
 def _first_batch(setting: Setting, train: Batches) -> Batch:
-    """A batch of the training data, on the device; no random number is drawn for it."""
+    """Return a batch of the training data, on the device; no random number is drawn for it."""
     with precision.preserved_random_state(setting.device):
         first = next(iter(train), None)
     if first is None:
@@ -312,14 +312,15 @@ def _steps(setting: Setting, train: Batches) -> int:
     return int(least)
 
 
-def _rehearsed(
+def _rehearse(
     setting: Setting, model: nn.Module, whole: nn.Module, loss: Loss, batch: Batch, *, hooked: bool = True
 ) -> dict[str, int]:
-    """A step without an update that leaves no trace; how often each type came out of a layer that works.
+    """Take a step without an update that leaves no trace; how often each type came out of a layer that
+    works.
 
     A compiled model has no hooks: with them it would be another one, to be compiled again.
     """
-    rehearsal, (inputs, targets) = precision.rehearsal if hooked else precision.untraced, batch
+    rehearsal, (inputs, targets) = precision.rehearsal if hooked else precision.leaving_no_trace, batch
     with rehearsal(model, setting.device) as counts, precision.autocast(setting.label, setting.device):
         loss(whole(inputs), targets).backward()
     return counts or {}
@@ -332,10 +333,10 @@ def _operations(
     try:
         # What a file takes through torch.compile is not compiled yet: counters would be in it.
         with torch.compiler.set_stance("force_eager"):
-            return of_batch(
+            return batch_operations(
                 model,
                 lambda twin: loss(twin(inputs), targets).backward(),
-                samples_of(targets, loop),
+                count_samples(targets, loop),
                 value_bytes(setting.label),
                 others,
             )

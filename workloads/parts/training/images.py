@@ -44,15 +44,15 @@ class Preparation:
         self.mean, self.deviation = (torch.tensor(part, device=device).view(1, 3, 1, 1) for part in stats)
 
     def __call__(self, images: torch.Tensor, *, training: bool) -> torch.Tensor:
-        """fp32 images of the asked size, normalised; cached ones are so already."""
+        """Return fp32 images of the asked size, normalised; cached ones are so already."""
         if self.mode == "cached":
             return images
         if self.mode == "device":
             images = self.augment[training](images)
-        return self.normalised(images)
+        return self.normalise(images)
 
-    def normalised(self, images: torch.Tensor) -> torch.Tensor:
-        """The images less their mean, over their deviation."""
+    def normalise(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the images less their mean, over their deviation."""
         return ((images - self.mean) / self.deviation).contiguous()
 
 
@@ -84,7 +84,7 @@ class OneByOne(Dataset[Batch]):
 def loaders(
     train: Batch, valid: Batch, batch_size: int, size: int, prepare: Preparation, workers: int
 ) -> Loaders:
-    """Batches in the preparation's data mode; cached ones validate nothing, host ones have workers."""
+    """Return batches in the preparation's data mode; cached ones validate nothing, host ones have workers."""
     device = prepare.mean.device
     if prepare.mode == "cached":
         fixed = fixed_batches(train, batch_size, size, prepare)
@@ -101,11 +101,11 @@ def loaders(
 
 
 def fixed_batches(train: Batch, batch_size: int, size: int, prepare: Preparation) -> list[Batch]:
-    """The first training images, resized and normalised, on the device."""
+    """Return the first training images, resized and normalised, on the device."""
     resized, first = Augmentation(size, training=False), slice(FIXED_BATCHES * batch_size)
 
     def prepared(pixels: torch.Tensor) -> torch.Tensor:
-        return prepare.normalised(resized(pixels))
+        return prepare.normalise(resized(pixels))
 
     pixels, labels = (half[first].to(prepare.mean.device) for half in train)
     return list(InOrder(pixels, labels, batch_size, prepared))

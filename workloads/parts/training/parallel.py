@@ -26,7 +26,7 @@ class InPrecision(nn.Module):
         self.model, self.label, self.device = model, label, device
 
     def forward(self, inputs: torch.Tensor) -> Any:
-        """The model's output."""
+        """Return the model's output."""
         with precision.autocast(self.label, self.device):
             return self.model(inputs)
 
@@ -45,7 +45,7 @@ class VirtualRanks:
         ]
 
     def output(self, rank: int, inputs: torch.Tensor) -> Any:
-        """The model's output as that rank has it."""
+        """Return the model's output as that rank has it."""
         if rank == 0:
             return self.model(inputs)
         return functional_call(self.model, self.buffers[rank - 1], (inputs,))
@@ -53,7 +53,7 @@ class VirtualRanks:
     def parts(
         self, inputs: torch.Tensor, targets: torch.Tensor
     ) -> list[tuple[int, torch.Tensor, torch.Tensor]]:
-        """Each rank with its equal part of a batch."""
+        """Return each rank with its equal part of a batch."""
         halves = zip(inputs.chunk(self.count), targets.chunk(self.count), strict=True)
         return [(rank, part, aims) for rank, (part, aims) in enumerate(halves)]
 
@@ -90,7 +90,7 @@ class TrainingStep:
 
 
 def spread(model: nn.Module, setting: Setting) -> nn.Module:
-    """The model over the devices or ranks of the setting, compiled where that is asked.
+    """Return the model over the devices or ranks of the setting, compiled where that is asked.
 
     Raises Failed where two of these do not go together.
     """
@@ -116,8 +116,9 @@ def spread(model: nn.Module, setting: Setting) -> nn.Module:
     return torch.compile(model) if setting.compiled else model
 
 
-def beneath(model: nn.Module, setting: Setting) -> nn.Module:
-    """The model of one rank, under what shares gradients: that shares buffers too, at each forward pass.
+def unwrap(model: nn.Module, setting: Setting) -> nn.Module:
+    """Return the model of one rank, under what shares gradients: that shares buffers too, at each forward
+    pass.
 
     Ranks validate unequal numbers of batches, and would wait for each other for ever.
     """
@@ -127,7 +128,7 @@ def beneath(model: nn.Module, setting: Setting) -> nn.Module:
     return torch.compile(inner.module) if setting.compiled else inner.module
 
 
-def same_buffers(model: nn.Module) -> None:
-    """Gives every rank rank 0's buffers, so that all of them validate one model."""
+def share_buffers(model: nn.Module) -> None:
+    """Give every rank rank 0's buffers, so that all of them validate one model."""
     for buffer in model.buffers():
         distributed.broadcast(buffer, src=0)

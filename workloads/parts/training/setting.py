@@ -50,7 +50,7 @@ class Setting:
     """Name and hash of the data set that was read, for the record."""
 
     def dataset(self, name: str) -> Any:
-        """One of gpudyno's data sets, checked by its hash, as `parts.inputs.datasets` gives it."""
+        """Return one of gpudyno's data sets, checked by its hash, as `parts.inputs.datasets` gives it."""
         read = self.trial.choose("data set", name, DATASETS)
         content = read(self.trial.data_folder, self.trial.asked["data"])
         self.data_read.update(name=content.name, sha256=content.sha256)
@@ -127,14 +127,14 @@ class Setting:
         return torch.device("cpu") if self.trial.variant["data_mode"] == "host" else self.device
 
 
-def over_processes(
+def run_in_processes(
     trial: TrialProcess,
     work: Callable[[Setting], dict[str, Any]],
     options: dict[str, Any],
     labels: tuple[str, ...] = LABELS,
     ways: tuple[str, ...] = PARALLEL,
 ) -> dict[str, Any]:
-    """Runs `work` in this process, or in one process a device where devices are to share a step.
+    """Run `work` in this process, or in one process a device where devices are to share a step.
 
     `options` are the workload's own, `labels` the precisions that its model can take, and `ways` the values
     of the option `parallel`, without which it runs on one device. Raises Failed where the variant asks for
@@ -143,10 +143,10 @@ def over_processes(
     chosen = trial.options(options)
     label = trial.choose("precision", trial.variant["precision"], labels)
     parallel = trial.choose("parallel", chosen.get("parallel", "ddp"), ways)
-    gpus, place = trial.variant["gpus"], launcher.here()
+    gpus, place = trial.variant["gpus"], launcher.own_place()
     shares = "parallel" in options
     if shares and gpus > 1 and parallel != "dp" and place is None:
-        return ranks.launched(trial, parallel, gpus)
+        return ranks.launch_ranks(trial, parallel, gpus)
     devices = gpus if place is None and shares else 1
     kind = trial.asked["device"]
     count = chosen.get("virtual_ranks", 1)
@@ -159,5 +159,5 @@ def over_processes(
         precision.switch(label, device)
     seed_everything(trial.seed)
     setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
-    with ranks.together(setting.place, device, gradients=setting.shares_gradients):
+    with ranks.process_group(setting.place, device, gradients=setting.shares_gradients):
         return work(setting)

@@ -20,7 +20,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from frameworks.tensorflow import device, resnet44
+from frameworks.tensorflow import resnet44
+from frameworks.tensorflow import tensorflow_device as device
 from frameworks.tensorflow.keras_fit import Marks, Steps
 from frameworks.tensorflow.resnet44 import After, EpochOfBatches
 from parts.launcher import Place
@@ -37,9 +38,9 @@ class Mirrored(resnet44.Training):
         with self.strategy.scope():
             super().__init__(mean, len(devices))
 
-    def stepped(self, images: np.ndarray, labels: np.ndarray) -> Any:
-        """One step of all devices; the loss is the mean over them."""
-        return self.step(device.shared(self.strategy, images), device.shared(self.strategy, labels))
+    def take_step(self, images: np.ndarray, labels: np.ndarray) -> Any:
+        """Take one step of all devices; the loss is the mean over them."""
+        return self.step(device.share_batch(self.strategy, images), device.share_batch(self.strategy, labels))
 
     def _step(self, images: Any, labels: Any) -> tf.Tensor:
         losses = self.strategy.run(self._one_device, (images, labels))
@@ -63,12 +64,12 @@ class Fitted(Mirrored):
         with self.strategy.scope():
             self.model.compile(self.adam, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
-    def stepped(self, images: np.ndarray, labels: np.ndarray) -> Any:
-        """One step, as Model.fit takes it."""
+    def take_step(self, images: np.ndarray, labels: np.ndarray) -> Any:
+        """Take one step, as Model.fit takes it."""
         return self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
 
     def epochs(self, clock: StepClock, epoch: EpochOfBatches, after: After) -> list[dict[str, Any]]:
-        """Epochs of Model.fit until the protocol or the trial's limit ends; one record each."""
+        """Run epochs of Model.fit until the protocol or the trial's limit ends; one record each."""
         steps, size = Steps(clock.steps_per_epoch, epoch), len(epoch(0, 0)[1])
         marks = Marks(clock.trial, clock, size, after, steps)
         clock.trial.stage("train")
@@ -76,7 +77,7 @@ class Fitted(Mirrored):
         return marks.epochs
 
     def compiled(self) -> str:
-        """How Keras compiles a step."""
+        """Return how Keras compiles a step."""
         return "XLA" if self.model.jit_compile else "tf.function"
 
     def _fit(self, steps: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
@@ -87,13 +88,13 @@ TRAINERS = {"keras-tensorflow": Fitted, "tensorflow": Mirrored}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     trial.choose("data mode", trial.variant["data_mode"], ("host",))
-    options = resnet44.asked(trial, OPTIONS, TRAINERS, device.WAYS)
+    options = resnet44.read_options(trial, OPTIONS, TRAINERS, device.WAYS)
     framework = {"name": "TensorFlow", "version": tf.__version__, "ways": device.WAYS}
     if options["framework"] == "keras-tensorflow":
         framework.update(name="Keras", version=keras.__version__)
-    return resnet44.measured(trial, options, TRAINERS[options["framework"]], framework, Place())
+    return resnet44.measure_training(trial, options, TRAINERS[options["framework"]], framework, Place())
 
 
 if __name__ == "__main__":

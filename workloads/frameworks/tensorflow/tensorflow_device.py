@@ -20,7 +20,8 @@ WAYS = {"dp": "MirroredStrategy"}
 
 
 def choose(kind: str, count: int) -> list[str]:
-    """The names of the first devices of a kind; several of a CPU are logical ones. Call before anything runs.
+    """Return the names of the first devices of a kind; several of a CPU are logical ones. Call before
+    anything runs.
 
     Raises Failed where there are too few.
     """
@@ -41,14 +42,14 @@ def choose(kind: str, count: int) -> list[str]:
 
 
 def strategy(devices: list[str]) -> tf.distribute.Strategy:
-    """One device, or a copy of the network on each of several with their gradients summed."""
+    """Return one device, or a copy of the network on each of several with their gradients summed."""
     if len(devices) == 1:
         return tf.distribute.OneDeviceStrategy(devices[0])
     return tf.distribute.MirroredStrategy(devices)
 
 
-def shared(strategy: tf.distribute.Strategy, batch: np.ndarray) -> Any:
-    """A batch of all devices, an equal part on each."""
+def share_batch(strategy: tf.distribute.Strategy, batch: np.ndarray) -> Any:
+    """Return a batch of all devices, an equal part on each."""
     size = len(batch) // strategy.num_replicas_in_sync
 
     def of(context: Any) -> tf.Tensor:
@@ -59,7 +60,7 @@ def shared(strategy: tf.distribute.Strategy, batch: np.ndarray) -> Any:
 
 
 def prepare(label: str, devices: list[str]) -> dict[str, Any]:
-    """Switches TF32 off for label fp32-ieee; gives label, flags and probes as a measurement has them."""
+    """Switch TF32 off for label fp32-ieee; gives label, flags and probes as a measurement has them."""
     tf.config.experimental.enable_tensor_float_32_execution(False)
     flags = {"tensor_float_32_execution": tf.config.experimental.tensor_float_32_execution_enabled()}
     with tf.device(devices[0]):
@@ -68,7 +69,7 @@ def prepare(label: str, devices: list[str]) -> dict[str, Any]:
 
 
 def facts(kind: str, count: int) -> dict[str, Any]:
-    """The device as TensorFlow sees it from inside this process."""
+    """Return the device as TensorFlow sees it from inside this process."""
     threads = tf.config.threading.get_intra_op_parallelism_threads() or len(os.sched_getaffinity(0))
     if kind == "cpu":
         return {"kind": kind, "name": processor_name(), "count": count, "threads": threads}
@@ -123,11 +124,11 @@ def _convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def channels_last(batch: ArrayBatch) -> ArrayBatch:
-    """Images as (items, height, width, 3), and their labels."""
+    """Return images as (items, height, width, 3), and their labels."""
     images, labels = batch
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1)), labels
 
 
 def arranged_weight(array: np.ndarray) -> np.ndarray:
-    """A neutral array as TensorFlow takes it: (height, width, inputs, outputs), or (inputs, outputs)."""
+    """Return a neutral array as TensorFlow has it: (height, width, inputs, outputs), or (inputs, outputs)."""
     return array.transpose({4: (2, 3, 1, 0), 2: (1, 0), 1: (0,)}[array.ndim])

@@ -77,7 +77,7 @@ class Pictures(Dataset):
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     variant, options = trial.variant, chosen_options(trial)
     label, name, batch_size = variant["precision"], variant["model"], variant["batch_size"]
     size = variant["image_size"] or IMAGE_SIZE
@@ -131,7 +131,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         clock.series(),
         device=facts(trial.asked["device"], device),
         versions=software(torchvision, fastai, np),
-        precision=precision.effective(arithmetic, learner.model, output_types, method, *logs),
+        precision=precision.effective_precision(arithmetic, learner.model, output_types, method, *logs),
         valid_batches=valid_steps,
         validated=valid_batches,
         **image_parts(trial, images, (train_items, valid_items), weights_sha256, learner.model),
@@ -139,7 +139,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 def prepare(label: str, device: torch.device) -> dict[str, Any]:
-    """Label, flags and probes as a measurement has them; refuses what this torch cannot do on the device."""
+    """Return label, flags and probes of a measurement; refuses what this torch cannot do on the device."""
     if label not in LABELS:
         raise Failed(
             "unsupported", f"'{label}' is asked; torch {torch.__version__} has {' and '.join(LABELS)}"
@@ -151,7 +151,7 @@ def prepare(label: str, device: torch.device) -> dict[str, Any]:
 
 
 def chosen_options(trial: TrialProcess) -> dict[str, Any]:
-    """The variant's options over the study's; refuses what the study or this fastai does not have."""
+    """Return the variant's options over the study's; refuses what the study or this fastai does not have."""
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], BODIES)
     trial.choose("data_mode", trial.variant["data_mode"], ("host",))
@@ -163,7 +163,7 @@ def chosen_options(trial: TrialProcess) -> dict[str, Any]:
 def bunch(
     images: datasets.ImageSet, size: int, batch_size: int, workers: int, device: torch.device
 ) -> DataBunch:
-    """All images pooled, a random fifth of them for validation, as fastai's own loaders give them."""
+    """Return all images pooled, a random fifth of them for validation, as fastai's own loaders give them."""
     train_items, valid_items = pooled_split(len(images.train.labels) + len(images.test.labels))
     train, valid = get_transforms()
     return DataBunch.create(
@@ -178,7 +178,7 @@ def bunch(
 
 
 def learner_of(data: DataBunch, name: str, weights: bytes | None) -> Learner:
-    """The study's create_cnn, but that its weights are the ones at hand, or random."""
+    """Return the study's create_cnn, but that its weights are the ones at hand, or random."""
 
     def body(pretrained: bool) -> nn.Module:
         whole = getattr(torchvision.models, name)(pretrained=False)

@@ -33,8 +33,8 @@ HOST = "localhost"
 END_SECONDS = 5.0
 
 
-def launched(trial: TrialProcess, parallel: str, count: int) -> dict[str, Any]:
-    """Runs this workload as `count` ranks and joins what they measured; see `launcher.joined`.
+def launch_ranks(trial: TrialProcess, parallel: str, count: int) -> dict[str, Any]:
+    """Run this workload as `count` ranks and join what they measured; see `launcher.join_ranks`.
 
     Raises Failed with the reason and the stage of the rank that died first.
     """
@@ -42,12 +42,12 @@ def launched(trial: TrialProcess, parallel: str, count: int) -> dict[str, Any]:
         raise Failed("unsupported", "Horovod's ranks are started on one node alone here")
     out = Path(trial.out_folder).resolve() / "ranks"
     out.mkdir(exist_ok=True)
-    with launcher.followed(trial, out), meeting(count) as environments:
-        codes = ended([_started(out, count, variables) for variables in environments])
+    with launcher.follow_rank(trial, out), meeting(count) as environments:
+        codes = await_ranks([_start_rank(out, count, variables) for variables in environments])
     if any(codes):
         failed = {rank: code for rank, code in enumerate(codes) if code}
-        raise launcher.why(trial, out, failed, count)
-    return launcher.collected(trial, out, count, parallel)
+        raise launcher.first_failure(trial, out, failed, count)
+    return launcher.collect_ranks(trial, out, count, parallel)
 
 
 @contextmanager
@@ -71,8 +71,8 @@ def meeting(count: int) -> Iterator[list[dict[str, str]]]:
         server.server_close()
 
 
-def ended(ranks: list[subprocess.Popen[bytes]]) -> list[int]:
-    """Exit codes of all; as soon as one has failed, the others are made to end."""
+def await_ranks(ranks: list[subprocess.Popen[bytes]]) -> list[int]:
+    """Return exit codes of all; as soon as one has failed, the others are made to end."""
     try:
         while None in (codes := [rank.poll() for rank in ranks]) and not any(codes):
             time.sleep(LOOK_SECONDS)
@@ -88,7 +88,7 @@ def ended(ranks: list[subprocess.Popen[bytes]]) -> list[int]:
     return [rank.wait() for rank in ranks]
 
 
-def _started(out: Path, count: int, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start_rank(out: Path, count: int, variables: dict[str, str]) -> subprocess.Popen[bytes]:
     common = {"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": launcher.threads_of(count)}
     script = str(Path(sys.argv[0]).resolve())
     return subprocess.Popen(
@@ -97,13 +97,13 @@ def _started(out: Path, count: int, variables: dict[str, str]) -> subprocess.Pop
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def horovod_ring() -> Iterator[None]:
     """Horovod as long as a process trains, be it one rank of several or all there is."""
     # The launcher's request to end must not wait for a collective that will never return.
-    if launcher.here():
+    if launcher.own_place():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         tf.config.threading.set_intra_op_parallelism_threads(int(os.environ["OMP_NUM_THREADS"]))
-    _resolved()
+    _resolve_own_name()
     hvd.init()
     try:
         yield
@@ -111,7 +111,7 @@ def together() -> Iterator[None]:
         hvd.shutdown()
 
 
-def _resolved() -> None:
+def _resolve_own_name() -> None:
     """Make the machine's name known: Horovod looks it up on any interface, and dies where there is none."""
     os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
     try:

@@ -20,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from frameworks.tensorflow import device
+from frameworks.tensorflow import tensorflow_device as device
 from frameworks.tensorflow.keras_fit import KerasFit
 from frameworks.tensorflow.low_level import LowLevel
 from parts.chexnet import process
@@ -32,12 +32,12 @@ TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 
 
 def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
-    """A framework's own trainer on these devices."""
+    """Return a framework's own trainer on these devices."""
     return TRAINERS[asked.framework](asked, device.strategy(devices))
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), data=DATA)
     kind = trial.asked["device"]
     with trial.phase("device"):
@@ -63,7 +63,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             else [],
         }
 
-    return process.measured(trial, asked, trainer, device.clock_on(devices), collect)
+    return process.measure_training(trial, asked, trainer, device.clock_on(devices), collect)
 
 
 if __name__ == "__main__":

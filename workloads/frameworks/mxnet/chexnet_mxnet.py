@@ -38,7 +38,7 @@ FRAMEWORK = {
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"))
     process.refuse_all_but_one_cpu(trial, "this MXNet has no build for a card of today")
     if asked.image_size != IMAGE_SIZE:
@@ -52,16 +52,16 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         values=lambda losses: [float(loss.asscalar()) for loss in losses],
     )
     found.update(versions=dict(versions(), mxnet=mx.__version__, numpy=np.__version__), framework=FRAMEWORK)
-    return process.measured(trial, asked, trainer, clock_of, lambda batch: found)
+    return process.measure_training(trial, asked, trainer, clock_of, lambda batch: found)
 
 
 def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """MXNet's product."""
+    """Return MXNet's product."""
     return mx.nd.dot(mx.nd.array(left), mx.nd.array(right)).asnumpy()
 
 
 def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """MXNet's convolution, without padding."""
+    """Return MXNet's convolution, without padding."""
     shape = {"kernel": weights.shape[2:], "num_filter": len(weights), "no_bias": True}
     return mx.nd.Convolution(mx.nd.array(images), mx.nd.array(weights), **shape).asnumpy()
 
@@ -122,7 +122,7 @@ def _layers(block: gluon.Block) -> Iterator[gluon.Block]:
 
 
 def _types_of_first_pass(net: gluon.Block) -> dict[str, int]:
-    """Passes an image, from which the layers learn their shapes, and counts the types that they put out."""
+    """Pass an image, from which the layers learn their shapes, and counts the types that they put out."""
     counted: Counter[str] = Counter()
 
     def count(layer: gluon.Block, given: Any, out: mx.nd.NDArray) -> None:

@@ -20,7 +20,7 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
-from frameworks.horovod import ranks
+from frameworks.horovod import horovod_ranks as ranks
 from frameworks.tensorflow import resnet44
 from frameworks.tensorflow.resnet44 import Images
 from parts import launcher
@@ -41,14 +41,14 @@ class Training(resnet44.Training):
         super().__init__(mean, hvd.size())
         hvd.broadcast_variables(self.model.variables, root_rank=0)
 
-    def over(self, clock: StepClock) -> Callable[[], object]:
-        """What rank 0 says."""
-        return ranks.End(clock).over if hvd.size() > 1 else clock.over
+    def end_test(self, clock: StepClock) -> Callable[[], object]:
+        """Return what rank 0 says."""
+        return ranks.End(clock).limit_reached if hvd.size() > 1 else clock.limit_reached
 
     def sums(self, valid: Images, batches: int) -> np.ndarray:
-        """Each rank has its part of the batches, and all of them rank 0's statistics."""
+        """Return the sums over all ranks, each of its part of the batches under rank 0's statistics."""
         hvd.broadcast_variables(self.model.non_trainable_variables, root_rank=0)
-        sums = self.summed(valid, range(hvd.rank(), batches, hvd.size()))
+        sums = self.sum_batches(valid, range(hvd.rank(), batches, hvd.size()))
         return hvd.allreduce(tf.constant(sums), op=hvd.Sum, name="validation").numpy()
 
     def _step(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -61,18 +61,18 @@ class Training(resnet44.Training):
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, by itself or as the ranks that it is made of."""
+    """Run one trial of the protocol, by itself or as the ranks that it is made of."""
     trial.choose("data mode", trial.variant["data_mode"], ("device", "host"))
-    options = resnet44.asked(trial, OPTIONS, (NAME,), WAYS)
+    options = resnet44.read_options(trial, OPTIONS, (NAME,), WAYS)
     if trial.asked["device"] != "cpu":
         raise Failed("no-device", f"Horovod runs on a CPU here, and a '{trial.asked['device']}' is asked")
-    place, count = launcher.here(), trial.variant["gpus"]
+    place, count = launcher.own_place(), trial.variant["gpus"]
     if count > 1 and place is None:
-        return ranks.launched(trial, options["parallel"], count)
+        return ranks.launch_ranks(trial, options["parallel"], count)
     own = {"version": horovod.__version__, "dormant_since": LAST_RELEASE, "ways": WAYS}
-    with ranks.together():
+    with ranks.horovod_ring():
         framework = {"name": "Horovod on TensorFlow", **own}
-        found = resnet44.measured(trial, options, Training, framework, place or Place())
+        found = resnet44.measure_training(trial, options, Training, framework, place or Place())
     found["versions"]["horovod"] = horovod.__version__
     return found
 

@@ -34,7 +34,7 @@ FRAMEWORK = {
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
-    """One trial of the protocol, as far as its limit lets it go."""
+    """Run one trial of the protocol, as far as its limit lets it go."""
     asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
     process.refuse_all_but_one_cpu(trial, "this Chainer has no CuPy for a card of today")
     with trial.phase("model"):
@@ -49,16 +49,16 @@ def run(trial: TrialProcess) -> dict[str, Any]:
             **process.one_cpu(trial, types, network.parameters(), matmul, convolution),
         }
 
-    return process.measured(trial, asked, trainer, clock_of, collect)
+    return process.measure_training(trial, asked, trainer, clock_of, collect)
 
 
 def matmul(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Chainer's product."""
+    """Return Chainer's product."""
     return F.matmul(left, right).array
 
 
 def convolution(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Chainer's convolution, without padding."""
+    """Return Chainer's convolution, without padding."""
     return F.convolution_2d(images, weights).array
 
 
@@ -96,7 +96,7 @@ class ChainerTrainer(Trainer):
         return self.model.count_params()
 
     def output_types(self, images: np.ndarray) -> dict[str, int]:
-        """What the layers that compute put out, counted in a pass that changes nothing."""
+        """Return what the layers that compute put out, counted in a pass that changes nothing."""
         counted = CountedTypes()
         with counted:
             self.outputs(images)

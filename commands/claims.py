@@ -69,7 +69,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
     for answer in shown:
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""
-        minutes = f"≤{minutes}" if way and way.at_most else minutes
+        minutes = "? min, " if way and way.at_most else minutes
         _print_figure(claim, minutes + _answer(answer))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
@@ -153,7 +153,8 @@ def answered(answer: Answer, study: str) -> list[str]:
             f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs{years}"
         )
     if answer.way:
-        takes = f"{'at most' if answer.way.at_most else 'about'} {format_duration(answer.way.seconds)}"
+        how_long = format_duration(answer.way.seconds)
+        takes = f"unknown, stopped after {how_long}" if answer.way.at_most else f"about {how_long}"
         out.append(f"  `invoke run --claim {claim.id}`, {takes}, plan {answer.way.line}")
     if answer.obstacle:
         out.append(f"  {reason(answer.obstacle)}")

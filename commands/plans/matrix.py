@@ -8,7 +8,6 @@ from pathlib import Path
 
 from commands.doctor import data_needs, is_built
 from commands.terminal import Screen, special
-from harness.plan import estimate
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
@@ -16,7 +15,7 @@ from harness.run import named_cards
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup
 from harness.settings import Settings
-from harness.units import count_noun, format_bytes, format_duration
+from harness.units import count_noun, format_bytes
 
 WIDTH = 80
 
@@ -63,10 +62,8 @@ def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
         asked = item.trial.asked
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
     for (workload, protocol, role), members in works.items():
-        seconds = sum(estimate.estimate_seconds(item, chosen.speeds) for item in members)
-        shown.append(
-            f"{workload} {protocol}, {role}: {count_noun(len(members), 'trial')}, {format_duration(seconds)}"
-        )
+        trials = count_noun(len(members), "trial")
+        shown.append(f"{workload} {protocol}, {role}: {trials}, {chosen.describe_time(members)}")
         shown += _rows(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     trials = count_noun(len(chosen.planned), "trial")

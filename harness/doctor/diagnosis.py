@@ -287,9 +287,10 @@ def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
         image += f" (about {format_bytes(estimate.build_bytes)})"
     fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
     fetched = f", {format_bytes(fetch)} to fetch" if fetch else ""
-    seconds = estimate.trial_seconds + (0.0 if estimate.built else estimate.build_seconds)
-    time = f"{'at most' if estimate.at_most else 'about'} {format_duration(seconds)} without downloads"
-    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {count_noun(estimate.trials, 'trial')}, {time}")
+    if not estimate.built and estimate.build_seconds:
+        image += f", which takes {format_duration(estimate.build_seconds)} without downloads"
+    trials = count_noun(estimate.trials, "trial")
+    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {trials}, {estimate.time}")
     if estimate.left_out:
         yield warn(
             f"left out: {count_noun(estimate.left_out, 'trial')}",

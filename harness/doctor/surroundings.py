@@ -109,9 +109,8 @@ class PlanEstimate:
     image: str
     built: bool
     trials: int
-    trial_seconds: float = 0.0
-    at_most: bool = False
-    """Whether a trial of unknown duration counts with its time-out."""
+    time: str = ""
+    """How long the trials take, in words."""
     build_seconds: float = 0.0
     build_bytes: int = 0
     shared_memory_bytes: int = 0

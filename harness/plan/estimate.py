@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,8 @@ TRAIN_IMAGES = {"cifar_resnet44": 50_000}
 
 REFERENCE = "RTX 2080 Ti"
 """The card whose published durations are known for every depth."""
+
+PUBLISHED = "published/1"
 
 Row = tuple[object, ...]
 
@@ -177,16 +179,31 @@ def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
 
 def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
     """What its epochs take; null where nothing is known of it. A loader bounds what it feeds."""
-    key, size = duration_row(asked), _epoch_size(asked)
-    epochs = _asked_epochs(asked) or speeds.epochs.get(key[:2])
-    own = _scaled_seconds(speeds.own.get(key), epochs, size)
-    if own is not None:
-        return own
-    known = _scaled_seconds(speeds.published.get(published_row(asked)), epochs)
-    if known is None:
-        known = _scaled_seconds(speeds.others.get(key), epochs, size)
-    fed = speeds.loader_seconds.get(key[:2]) if asked.variant.data_mode == "host" else None
-    return max(known, fed * epochs) if known is not None and fed and epochs else known
+    for similar, share in _similar_requests(asked):
+        key, size = duration_row(similar), _epoch_size(asked)
+        epochs = _asked_epochs(asked) or speeds.epochs.get(key[:2])
+        own = _scaled_seconds(speeds.own.get(key), epochs, size)
+        if own is not None:
+            return own * share
+        known = _scaled_seconds(speeds.published.get(published_row(similar)), epochs)
+        if known is None:
+            known = _scaled_seconds(speeds.others.get(key), epochs, size)
+        if known is not None:
+            fed = speeds.loader_seconds.get(key[:2]) if asked.variant.data_mode == "host" else None
+            return max(known, fed * epochs) * share if fed and epochs else known * share
+    return None
+
+
+def _similar_requests(asked: TrialRequest) -> Iterator[tuple[TrialRequest, float]]:
+    """What a duration may be known by, nearest first, and the trial's share of it.
+
+    Several devices share what one does, and every protocol of a workload is as long as the published one.
+    """
+    options = {name: value for name, value in asked.variant.options.items() if name != "parallel"}
+    alone = asked.variant.model_copy(update={"gpus": 1, "options": options})
+    for protocol in dict.fromkeys((asked.protocol, PUBLISHED)):
+        yield asked.model_copy(update={"protocol": protocol}), 1.0
+        yield asked.model_copy(update={"protocol": protocol, "variant": alone}), 1.0 / asked.variant.gpus
 
 
 def _scaled_seconds(length: Length | None, epochs: float | None, size: float = 1.0) -> float | None:

@@ -47,7 +47,19 @@ class Chosen:
     @property
     def time(self) -> str:
         """How long the trials take, in words."""
-        return f"{'at most' if self.at_most else 'about'} {format_duration(self.seconds)}"
+        return self.describe_time(self.planned, self.seconds)
+
+    def describe_time(self, planned: Sequence[Planned], seconds: float | None = None) -> str:
+        """How long some of the trials take, in words; of what nobody timed, when it is stopped."""
+        unknown = [item for item in planned if estimate.is_time_out(item, self.speeds)]
+        each = partial(estimate.estimate_seconds, speeds=self.speeds)
+        known = (sum(map(each, planned)) if seconds is None else seconds) - sum(map(each, unknown))
+        stops = ", ".join(map(format_duration, sorted({item.trial.timeout_seconds for item in unknown})))
+        if not unknown:
+            return f"about {format_duration(known)}"
+        if len(unknown) == len(planned):
+            return f"unknown, each stopped after {stops}"
+        return f"about {format_duration(known)} and {len(unknown)} of unknown length, stopped after {stops}"
 
     @property
     def at_most(self) -> bool:

@@ -44,7 +44,7 @@ CARD = Gpu(
 )  # fmt: skip
 DOCKER = replace(FACTS, version="27.1.1", data_root_free_bytes=200 * GIB)
 PLAN = PlanEstimate(
-    "quick", "cuda", built=False, trials=12, trial_seconds=480, build_seconds=200, build_bytes=8 * GIB
+    "quick", "cuda", built=False, trials=12, time="about 8.0 min", build_seconds=200, build_bytes=8 * GIB
 )
 
 
@@ -85,8 +85,8 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
         "warning data: wikitext-2 (4 MiB) is not at hand",
         "        → `invoke build --plan quick` fetches it",
         "ok      network: 1 of 2 data hosts answer",
-        "ok      plan 'quick': image 'cuda' is to be built (about 8.0 GiB), 4 MiB to fetch, 12 trials, "
-        "about 11 min without downloads",
+        "ok      plan 'quick': image 'cuda' is to be built (about 8.0 GiB), which takes 3 min without "
+        "downloads, 4 MiB to fetch, 12 trials, about 8.0 min",
     ]
 
 

@@ -72,7 +72,7 @@ def model(kind, name, power=None):
 
 
 def hours(name, kind, speeds, environment=None, **wanted):
-    data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare"), "real")
+    data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare", "chestxray"), "real")
     context = PlanContext(kind, environment or kind, None, data, {})
     planned = plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
     return {
@@ -117,19 +117,20 @@ def test_a_loader_bounds_what_it_feeds():
     assert hours("mission", "cuda", h100, model="resnet18", data_mode="host") == {0.45}, "54 s an epoch"
 
 
-def test_resnet_44_on_a_card_takes_minutes_and_what_nobody_timed_is_called_a_limit():
-    speeds = known(model("cuda", "RTX 4090"))
-    planned = plan_file.plan_trials(
-        plan_file.load_plan(ROOT, "iris"), replace(CONTEXT, sources={"cifar-10": "real"}), 1
-    )
-    alone = {item.trial.id: item for item in planned if item.role == "full"}.values()
-    by_count = {
-        count: {estimate.is_time_out(i, speeds) for i in alone if i.trial.asked.variant.gpus == count}
-        for count in (1, 8)
-    }
-    assert by_count == {1: {False}, 8: {True}}
-    assert hours("iris", "cuda", speeds, gpus=8) == {4.0}, "its time-out"
-    assert max(hours("iris", "cuda", speeds, gpus=1)) < 0.2
+@pytest.mark.parametrize(
+    ("name", "card", "wanted", "least", "most"),
+    [
+        ("iris", "V100 SXM2 16GB", {"gpus": 1}, 25, 50),
+        ("iris", "V100 SXM2 16GB", {"gpus": 4}, 7, 15),
+        ("chestxray", "V100 PCIe 16GB", {"gpus": 1}, 13.5, 54),
+        ("chestxray", "V100 PCIe 16GB", {"gpus": 4}, 5, 20),
+    ],
+)
+def test_what_is_known_of_one_device_serves_several_and_what_was_published_every_protocol(
+    name, card, wanted, least, most
+):
+    found = hours(name, "cuda", known(model("cuda", card)), "cuda126", **wanted)
+    assert found and all(least <= 60 * each <= most for each in found), found
 
 
 def test_a_session_s_own_records_go_before_what_was_known():

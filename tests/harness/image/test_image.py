@@ -83,7 +83,7 @@ def _change_line(file: str, before: str, after: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     "ingredient",
     [
-        pytest.param(_change_line("cuda/Dockerfile", "g++", "clang"), id="Dockerfile"),
+        pytest.param(_change_line("with-apex/Dockerfile", "g++", "clang"), id="Dockerfile"),
         pytest.param(_change_line("steps.sh", "--quiet", "--quiet --quiet"), id="steps"),
         pytest.param(_change_line("cuda/lock.txt", "timm==1.0.31", "timm==1.0.30"), id="lock"),
         pytest.param(_change_line("images.toml", BASE, 'base = "debian:bookworm"'), id="base"),

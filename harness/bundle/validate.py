@@ -134,5 +134,6 @@ def _record_problems(stored: Stored, session: Session | None, locks: KnownLocks)
         yield f"its raw samples do not give its summary's '{wrong}'"
     yield from contradictions.record_contradictions(record)
     yield from contradictions.place_contradictions(record)
-    yield from contradictions.of_known_data(record)
+    yield from contradictions.energy_contradictions(record)
+    yield from contradictions.data_contradictions(record)
     yield from locks.unlike(record)

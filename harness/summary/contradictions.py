@@ -9,7 +9,6 @@ from itertools import compress
 from harness.data.datasets import DATASETS
 from harness.device_kinds import DEVICE_KINDS
 from harness.record import DeviceUsed, Machine, Measurement, Record, TrialRequest
-from harness.record.telemetry import Telemetry
 
 CLOCKS_APART = 0.02
 """Two clocks, and the first step of a segment, may differ by so much of a window."""
@@ -43,8 +42,6 @@ def record_contradictions(record: Record) -> Iterator[str]:
     yield from unasked_terms(asked, measured)
     yield from _device_contradictions(record, measured.device)
     yield from _window_contradictions(record, measured)
-    if record.telemetry is not None:
-        yield from _energy(record.telemetry, measured.window.samples)
 
 
 def _device_contradictions(record: Record, device: DeviceUsed) -> Iterator[str]:
@@ -121,27 +118,30 @@ def shares_steps(one: Record, other: Record) -> bool:
     return 2 * len(equal) >= len(pairs) and len(set(equal.values())) >= DIFFERENT
 
 
-def _energy(telemetry: Telemetry, samples: int) -> Iterator[str]:
+def energy_contradictions(record: Record) -> Iterator[str]:
     """Yield an energy that is not what its own power, its method or its samples give."""
-    found, times, windows = telemetry.energy, telemetry.times.values(), telemetry.windows
-    if found.joules is None:
+    telemetry, measured = record.telemetry, record.measurement
+    joules = telemetry.energy.joules if telemetry else None
+    if telemetry is None or measured is None or joules is None:
         return
+    found, times, windows = telemetry.energy, telemetry.times.values(), telemetry.windows
+    samples = measured.window.samples
     source = found.counter_joules if found.method == "counter" else found.sampled_joules
     whole = None if found.joules_per_sample is None else found.joules_per_sample * samples
     for what, other in (("its method", source), ("its samples", whole)):
-        if other is not None and not math.isclose(other, found.joules, rel_tol=1e-6):
-            yield f"its energy is {found.joules:.4g} J, and {what} give {other:.4g} J"
+        if other is not None and not math.isclose(other, joules, rel_tol=1e-6):
+            yield f"its energy is {joules:.4g} J, and {what} give {other:.4g} J"
     within = [any(begin <= (time or 0) <= end for begin, end in windows) for time in times]
     traces = [card.power_watts.mean.values() for card in telemetry.cards if card.power_watts]
     watts = [value for trace in traces for value in compress(trace, within) if value is not None]
     seconds = sum(end - begin for begin, end in windows)
     if found.scope == "cards" and watts:
         drawn = sum(watts) / len(watts) * seconds * len(traces)
-        if abs(drawn / found.joules - 1) > ENERGY_APART:
-            yield f"its energy is {found.joules:.4g} J, and its power gives {drawn:.4g} J"
+        if abs(drawn / joules - 1) > ENERGY_APART:
+            yield f"its energy is {joules:.4g} J, and its power gives {drawn:.4g} J"
 
 
-def of_known_data(record: Record) -> Iterator[str]:
+def data_contradictions(record: Record) -> Iterator[str]:
     """Yield data that is called as one of ours, and is another or more of it."""
     data = record.measurement.data if record.measurement else None
     ours = DATASETS.get(data.name) if data and data.source == "real" else None

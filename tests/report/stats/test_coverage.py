@@ -14,12 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from harness.record import PRECISION_ORDER
 from harness.summary.steady_state import steady_state
-from report.compare.cells import cell_ratio
-from report.compare.groups import comparison_groups
-from report.compare.pairs import expectations
-from report.compare.precisions import speedups
+from report.compare.spread import UnitSpread, unit_band
 from report.stats.contrast import HOUR_SIDE_BY_SIDE, Assumption, contrast_interval, order_shown
 from report.stats.equivalence import bound_holds, equivalence
 from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
@@ -34,7 +30,6 @@ from tests.helpers.drawn_runs import (
     contaminated,
     exponential,
     in_blocks,
-    line,
     lognormal,
     runs,
     student,
@@ -48,7 +43,7 @@ EDGE = 1 + MARGIN
 
 
 WELL, FAIR, SELDOM = Target("94 to 97.5", 94, 97.5), Target("≥ 92", 92), Target("≤ 3", 0, 3)
-TOGETHER, MOSTLY, DELIVERED = Target("≥ 94", 94), Target("≥ 97", 97), Target("≥ 95", 95)
+MOSTLY, DELIVERED = Target("≥ 97", 97), Target("≥ 95", 95)
 WRONG, NONE, ENOUGH = Target("≤ 5", 0, 5), Target("none"), Target("≥ 80", 80)
 
 
@@ -113,50 +108,6 @@ def intervals() -> Iterator[Case]:
     yield blocks("one machine, 5 blocks against the first 3", (2,) * 5, (2,) * 3, paired=True)
 
 
-def together(name, lines, ratios):
-    """Whether every ratio's interval holds the truth, which is 1; one without an interval is a caveat."""
-
-    def draw(rng):
-        found = [ratio.interval for ratio in ratios(lines(rng)) if ratio is not None]
-        return all(one is None or one.includes(1.0) for one in found), None in found
-
-    return Case(name, TOGETHER, draw)
-
-
-def equal(precisions, n, sample):
-    """Equal lines of one machine, n runs in one block each."""
-    return lambda rng: [line(runs(sample(rng, n), (n,)), precision=precision) for precision in precisions]
-
-
-def to_reference(cells, baseline=None):
-    (group,) = comparison_groups(cells, cells[0].session, baseline=baseline)
-    return [entry.scaled for entry in group.entries if not entry.reference]
-
-
-def families() -> Iterator[Case]:
-    for n in (10, 5):
-        for count in (2, 4, 8):
-            lines = equal(PRECISION_ORDER[:count], n, lognormal())
-            yield together(f"fastest of {count} equal lines as reference, n = {n}", lines, to_reference)
-    for count, of in ((13, (5,)), (4, (4, 4, 4))):
-        lines = lambda rng, count=count, of=of: [line(in_blocks(rng, of), place=at) for at in range(count)]  # noqa: E731
-        name = f"fastest of {count} equal cards as reference, {len(of)} blocks of {of[0]}"
-        yield together(name, lines, to_reference)
-    for n in (5, 10):
-        lines, name = (
-            equal(PRECISION_ORDER[:6], n, lognormal()),
-            f"6 equal lines against a named one, n = {n}",
-        )
-        yield together(name, lines, lambda cells: to_reference(cells, PRECISION_ORDER[0]))
-    name = "fastest of 8 equal lines, tails of Student's t with 3 degrees, n = 5"
-    yield together(name, equal(PRECISION_ORDER[:8], 5, student), to_reference)
-    gained = (*(name for name in PRECISION_ORDER if not name.startswith("fp32")), "fp32-default")
-    for count, n in ((3, 5), (6, 5), (6, 10)):
-        lines = equal(("fp32-ieee", "fp32-tf32", *gained[:count]), n, lognormal())
-        name = f"speed-ups of {count} precisions over 2 denominators, n = {n}"
-        yield together(name, lines, lambda cells: [speedup.ratio for speedup in speedups(cells)])
-
-
 def said(name, words, judged, target=WRONG):
     """How often each of the words is the verdict; one that assumes how blocks differ has a caveat."""
     for word in words:
@@ -210,14 +161,12 @@ def one_unit_each(cv):
 
     def draw(rng):
         measured, delivered = (lognormal(cv)(rng, 2) for _ in range(2))
-        cells = [
-            line(in_blocks(rng, (4, 4, 4), times=level / speed), place=at, model="model 0")
-            for at, (level, speed) in enumerate(zip((1.0, RATIO), measured, strict=True))
-        ]
-        groups = comparison_groups(cells, cells[0].session, baseline=None)
-        (expected,) = expectations(groups)
+        levels = zip((1.0, RATIO), measured, strict=True)
+        first, second = (in_blocks(rng, (4, 4, 4), times=level * speed) for level, speed in levels)
+        found, band = contrast_interval(second, first, paired=False), unit_band(UnitSpread(), UnitSpread())
+        low, high = band.around(found.low, found.estimate, found.high)
         truth = float(RATIO * delivered[0] / delivered[1])
-        return expected.model.includes(truth), not expected.band.measured
+        return low <= truth <= high, not band.measured
 
     return Case(f"range of any two units, one measured each, unit CV {100 * cv:.2g} %", DELIVERED, draw)
 
@@ -265,31 +214,6 @@ def steady() -> Iterator[Case]:
     yield called("10 % faster shortly before the end", late, 300, (*stationary, "warm-up"), SELDOM)
 
 
-def disturbed(share, slow, n, *, both=False):
-    """Runs that a neighbour slows do not settle; what is asked is the ratio over all runs."""
-
-    def draw(rng):
-        cells = []
-        for precision in ("fp32-ieee", "amp-fp16"):
-            hit = (rng.random(n) < share) & (both or not cells)
-            values = np.exp(rng.normal(0, CV, n) + math.log1p(slow) * hit)
-            words = ["unproven" if unsettled else "valid" for unsettled in hit]
-            cells.append(line(runs(values, (n,)), verdicts=words, precision=precision))
-        found = cell_ratio(*cells, "seconds")
-        return page(found and found.interval, 1.0 if both else math.exp(share * math.log1p(slow)))
-
-    arms = "either arm" if both else "one arm"
-    return Case(
-        f"{percent(share)} of {arms}'s runs slow by {percent(slow)} and unproven, n = {n}", FAIR, draw
-    )
-
-
-def selection() -> Iterator[Case]:
-    yield from (disturbed(0.3, 0.03, n) for n in (5, 10))
-    yield disturbed(0.4, 0.05, 10)
-    yield disturbed(0.3, 0.03, 10, both=True)
-
-
 def two_stacks(pairs, slower, word, target):
     """An evening of neighbours: what the hour does to both is shared, and each run has its own CV of 1 %."""
 
@@ -318,12 +242,10 @@ def stacks() -> Iterator[Case]:
 GROUPS: dict[str, list[Case]] = {
     "A contrast": CONTRASTS,
     "Intervals hold the truth": [*intervals()],
-    "All intervals that are read together hold it": [*families()],
     "A verdict": [*verdicts()],
     "A buyer's range holds the delivered pair": [*purchase()],
     "Two stacks, pair by pair": [*stacks()],
     "The kind of a trial's step times": [*steady()],
-    "Which runs count": [*selection()],
     "No end, loss or neighbour bends a figure": BENT,
 }
 

@@ -24,7 +24,7 @@ from harness.image.images import Image
 from harness.image.second_lock import moved_image
 from harness.machine import machine_folder, machine_id, user_state_folder
 from harness.plan import own_file
-from harness.record import Question, Session, store
+from harness.record import Question, Session
 from harness.record.published.program import Program
 from harness.record.store import session_records
 from harness.run import batch_search, session, source_tree
@@ -235,7 +235,7 @@ def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
-        with run_lock(machine_folder(user_state_folder()), store.clone_state_folder(root)):
+        with run_lock():
             outcome = _run(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:

@@ -118,7 +118,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         copy_folder(own.folder, copies_folder(root))
         size = text.count(len(own.folder.files), "file")
         screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
-        with run_lock(machine_folder(user_state_folder()), store.clone_state_folder(root)):
+        with run_lock():
             opened = _opened(setup, ready, own, screen)
             watcher = TryWatcher(screen, how, len(own.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -92,6 +93,10 @@ def files(root: Path) -> Iterator[str]:
     if not unreadable:
         yield from names.name_problems(root)
     yield from folder_problems(root, root)
+    for stored in store.read_results(root).records:
+        if stored.record.started_at > datetime.now(UTC) + timedelta(days=1):
+            day = f"{stored.record.started_at:%Y-%m-%d}"
+            yield f"{stored.path}: it begins in the future ({day}); look at the clock of its machine"
 
 
 def check(root: Path) -> None:

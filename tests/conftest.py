@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import pickle
@@ -18,11 +19,16 @@ import pytest
 from hypothesis import settings
 
 from harness.record import Record, store
+from harness.run.session import LOCK_VARIABLE
 from report.page import render
 from tests.helpers import ROOT
 from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
 
 del os.environ["OPENBLAS_NUM_THREADS"]  # trials record it
+
+# Tests of several clones at once do not wait for each other.
+os.environ[LOCK_VARIABLE] = f"/dev/shm/gpudyno-test-{os.getpid()}.lock"
+atexit.register(Path(os.environ[LOCK_VARIABLE]).unlink, missing_ok=True)
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile("untimed", deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 
 import docker
 from docker.constants import DEFAULT_DOCKER_API_VERSION
+from docker.context.config import get_current_context_name
+from docker.context.context import Context
 
 from harness.engine import apptainer
 from harness.engine.access import Connection, engine_errors
@@ -147,6 +150,11 @@ def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     for name in ("DOCKER_HOST", "CONTAINER_HOST"):
         if environ.get(name):
             return (environ[name],)
+    chosen: tuple[str, ...] = ()
+    with suppress(Exception):
+        # Docker Desktop, Colima and others listen where Docker's client has its context.
+        context = Context.load_context(environ.get("DOCKER_CONTEXT") or get_current_context_name())
+        chosen = (context.Host,) if context and context.Host else ()
     runtime = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     usual = (
         "/var/run/docker.sock",
@@ -154,7 +162,7 @@ def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
         f"{runtime}/podman/podman.sock",
         "/run/podman/podman.sock",
     )
-    return tuple(dict.fromkeys(f"unix://{path}" for path in usual))
+    return tuple(dict.fromkeys((*chosen, *(f"unix://{path}" for path in usual))))
 
 
 def search_engines(environ: Mapping[str, str]) -> Search:

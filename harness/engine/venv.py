@@ -33,6 +33,8 @@ from harness.settings import expand_path
 STAMP = "gpudyno.json"
 """Written last into a whole environment: what it was made from."""
 
+_PIP_ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON", "PIP_DRY_RUN")
+"""pip's settings by which nothing would come into the environment."""
 _GLIBC_MINIMUM = Version("2.28")
 _COLLECTS = re.compile(r"^\s*Collecting (\S+)")
 _SHOWN = re.compile(r"^\s*(Downloading|Installing collected)")
@@ -182,7 +184,8 @@ def run_alternatives(
     path = os.environ.get("PATH", os.defpath)
     # An environment has no user's site, whatever pip's own settings say.
     own = {"PIP_USER": "0", "PATH": f"{programs}{os.pathsep}{path}" if programs else path}
-    environ = {**os.environ, **program_variables(), **own}
+    inherited = {name: value for name, value in os.environ.items() if name not in _PIP_ELSEWHERE}
+    environ = {**inherited, **program_variables(), **own}
     for number, argv in enumerate(alternatives, 1):
         if _run_logged(argv, log, say, environ) == 0:
             return

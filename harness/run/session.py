@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import IO
 
-from harness.errors import Busy, MachineError, RecordError
+from harness.errors import Busy, RecordError
 from harness.files import lock_file
 from harness.plan.order import NO_BLOCK
 from harness.record import Against, LeftOut, Record, Session, TrialSpec, short_hash, store
@@ -20,38 +21,34 @@ HALVING = ("card",)
 """Plans that ask for one batch or what fits: they are about the card, and a batch too large is no result."""
 
 
-@contextmanager
-def run_lock(kept: Path, clone: Path | None = None) -> Iterator[None]:
-    """Hold the lock of one run per machine, a file in its folder of the user's state; raises Busy while held.
+LOCK_VARIABLE = "GPUDYNO_TEST_LOCK"
+"""Names another lock, for tests that run at once."""
 
-    A second file, in the clone's own state, holds off runs of other users on this machine; where its file
-    system has no locks, they are not noticed.
-    """
-    with ExitStack() as held:
-        _hold_lock(held, kept / "run.lock")
-        if clone is not None:
-            try:
-                _hold_lock(held, clone / f"run-{kept.name}.lock")
-            except Busy:
-                raise
-            except MachineError:
-                pass
+
+@contextmanager
+def run_lock(path: Path | None = None) -> Iterator[None]:
+    """Hold the lock of one run per machine, in memory that all its users share; raises Busy while held."""
+    path = path or Path(os.environ.get(LOCK_VARIABLE) or "/dev/shm/gpudyno.lock")
+    with _open_shared(path) as file:
+        if not lock_file(file, "mount a file system with locks there"):
+            raise Busy(
+                f"another run (process {file.read().strip() or 'unknown'}) measures on this machine, and two "
+                "would disturb each other",
+                remedy="wait for it to end, or stop it",
+            )
+        if file.writable():
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
         yield
 
 
-def _hold_lock(held: ExitStack, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = held.enter_context(path.open("a+"))
-    if not lock_file(file, "set GPUDYNO_STATE to a folder on a disk of this machine"):
-        file.seek(0)
-        holder = file.read().strip() or "unknown"
-        raise Busy(
-            f"another run (process {holder}) measures on this machine, and two would disturb each other",
-            remedy="wait for it to end, or stop it",
-        )
-    file.truncate(0)
-    file.write(str(os.getpid()))
-    file.flush()
+def _open_shared(path: Path) -> IO[str]:
+    """Return the file opened to be locked; another user's can only be read, and is not created again."""
+    for mode in ("r+", "r"):
+        with suppress(OSError):
+            return path.open(mode)
+    return path.open("a+")
 
 
 PAUSE = timedelta(hours=1)

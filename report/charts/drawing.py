@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
-from report.charts.sheet import HEADING, MARGIN, NEXT, SPACE, Sheet
+from report.charts.sheet import HEADING, MARGIN, NEXT, SPACE, Sheet, own_settings
 from report.charts.style import DESK, NARROW, PAPER, Layout, plain
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
@@ -39,6 +39,7 @@ class Drawing:
     file: str
 
 
+@own_settings()
 def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
     """A chart as SVG, described in words; every id in it begins with `name`."""
     desk = chart.sheet(DESK)
@@ -62,6 +63,7 @@ def undrawn(name: str, title: str, described: str) -> Drawing:
     return Drawing(words, words + "\n")
 
 
+@own_settings()
 def as_png(chart: Chart, title: str, unit: str) -> bytes:
     """A chart under its title, in the wide layout."""
     sheet = chart.sheet(DESK)

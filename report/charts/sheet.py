@@ -168,7 +168,7 @@ class Sheet:
     def svg(self) -> str:
         """As matplotlib writes it."""
         target = BytesIO()
-        with _settings():
+        with own_settings():
             self.figure.savefig(target, format="svg", metadata={"Date": None})
         return target.getvalue().decode()
 
@@ -177,7 +177,7 @@ class Sheet:
         around = Bbox.from_extents(-MARGIN, -MARGIN, self.width + MARGIN, self.height + above + MARGIN)
         self.figure.patch.set_visible(True)
         target = BytesIO()
-        with _settings():
+        with own_settings():
             self.figure.savefig(
                 target,
                 format="png",
@@ -190,7 +190,7 @@ class Sheet:
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
+def own_settings() -> Iterator[None]:
     """matplotlib's own and ours, whatever a matplotlibrc says; a letter that its font lacks is no warning."""
     with styles.context(("default", SETTINGS)), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")

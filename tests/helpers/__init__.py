@@ -32,7 +32,8 @@ def copied(to: Path, *parts: str, compiled: bool = False) -> Path:
 def without_settings() -> dict[str, str]:
     """The variables here but those that tell gpudyno anything."""
     told = ("GPUDYNO_", "DOCKER_HOST", "CONTAINER_HOST")
-    return {name: value for name, value in os.environ.items() if not name.startswith(told)}
+    lock = "GPUDYNO_TEST_LOCK"
+    return {name: value for name, value in os.environ.items() if name == lock or not name.startswith(told)}
 
 
 def invoked(root: Path, *words: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:

@@ -77,7 +77,7 @@ class ForkedRun:
 
 @Line(Path(), {}, {}).verb()
 def go(root: str) -> None:
-    with session.run_lock(Path(root) / "state"):
+    with session.run_lock(Path(root) / "run.lock"):
         runner.run_session(clone.ready(Path(root)), clone.open_session(Path(root)), clone.Quiet())
 
 

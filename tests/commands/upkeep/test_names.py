@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,15 @@ def test_a_name_that_nothing_else_has_is_told_with_the_nearest(told, said):
 def test_a_card_that_nothing_else_has_is_told_with_the_nearest(clone):
     changed(clone, "results/claims/s001.toml", 'card = "T4"', 'card = "T4O"')
     assert "is 'T4' meant?" in "\n".join(check.files(clone))
+
+
+def test_a_record_of_the_future_is_named(clone):
+    record = next((ROOT / "results").glob("2026*/*/*-r*.json"))
+    folder = clone / record.parent.relative_to(ROOT)
+    shutil.copytree(record.parent, folder)
+    text = (folder / record.name).read_text()
+    (folder / record.name).write_text(text.replace('"started_at": "2026', '"started_at": "2031'))
+    assert [said for said in check.files(clone) if record.name in said and "in the future (2031" in said]
 
 
 @pytest.mark.parametrize("own", ["cpu/channel.txt", "chainer/tools.txt", "cuda/lock.txt"])

@@ -91,8 +91,19 @@ def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders()
         choose.find_engine("docker", BUILD, environ=environ)
 
 
-def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search():
+@pytest.mark.parametrize("chosen", [False, True])
+def test_places_are_tried_in_order_and_a_variable_that_names_one_ends_the_search(
+    tmp_path, monkeypatch, chosen
+):
+    monkeypatch.setattr("docker.context.context.get_meta_file", lambda name: tmp_path / f"{name}.json")
+    monkeypatch.setattr("docker.context.context.get_meta_dir", lambda name: tmp_path)
+    endpoints = {"docker": {"Host": "unix:///desktop.sock", "SkipTLSVerify": False}}
+    meta = {"Name": "desktop", "Metadata": {}, "Endpoints": endpoints}
+    (tmp_path / "desktop.json").write_text(json.dumps(meta))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"currentContext": "desktop"} if chosen else {}))
     assert choose.engine_places({"XDG_RUNTIME_DIR": "/run/user/7"}) == (
+        *(["unix:///desktop.sock"] if chosen else []),
         "unix:///var/run/docker.sock",
         "unix:///run/user/7/docker.sock",
         "unix:///run/user/7/podman/podman.sock",

@@ -137,6 +137,15 @@ def test_what_builds_a_source_finds_the_programs_of_its_environment_before_the_m
     assert "one of the environment" in log.read_text()
 
 
+def test_no_setting_of_pip_leads_packages_out_of_an_environment(tmp_path, monkeypatch):
+    for name in ("PIP_TARGET", "PIP_PREFIX", "PIP_USER"):
+        monkeypatch.setenv(name, str(tmp_path))
+    log = tmp_path / "log"
+    run_alternatives("packages", (("env",),), log, lambda *_: None)
+    told = log.read_text()
+    assert "PIP_USER=0" in told and "PIP_TARGET" not in told and "PIP_PREFIX" not in told
+
+
 DETACHED = """
 import os, subprocess, sys
 from pathlib import Path

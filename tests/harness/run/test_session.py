@@ -92,7 +92,11 @@ def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sw
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
-@pytest.mark.parametrize("holding", [run_lock, hold_folder, submissions_lock], ids=["run", "data", "jobs"])
+@pytest.mark.parametrize(
+    "holding",
+    [lambda path: run_lock(path / "lock"), hold_folder, submissions_lock],
+    ids=["run", "data", "jobs"],
+)
 def test_a_file_system_without_locks_is_named_and_never_taken_for_another_run(
     tmp_path, monkeypatch, holding, code
 ):
@@ -100,7 +104,7 @@ def test_a_file_system_without_locks_is_named_and_never_taken_for_another_run(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("harness.files.fcntl.flock", none)
-    words = r"has no locks \(.*\); (set GPUDYNO_|put the clone)"
+    words = r"has no locks \(.*\); (set GPUDYNO_|put the clone|mount a file)"
     with pytest.raises(MachineError, match=words) as told, holding(tmp_path):
         pass
     assert not isinstance(told.value, Busy)

@@ -57,7 +57,8 @@ def test_the_same_bytes_are_drawn_in_every_process_whatever_a_user_s_settings_an
 
 def test_a_settings_file_in_the_clone_changes_no_chart():
     drawn = drawing_of(CHARTS["curves"])
-    with rc_context({"font.size": 40, "lines.linewidth": 9, "svg.image_inline": False}):
+    theirs = {"text.usetex": True, "path.sketch": (9, 9, 9), "lines.linewidth": 9}
+    with rc_context(theirs):
         assert drawing_of.__wrapped__(CHARTS["curves"]) == drawn
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import inspect
 import io
@@ -230,6 +231,8 @@ def _ending() -> Iterator[None]:
         wrong = (
             f"{where} cannot be read or written ({error.strerror}); look at its name, permissions and disk"
         )
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            wrong = f"the disk is full: {where} could not be written; free some space and give the line again"
         raise Exit(f"gpudyno: {escape_controls(wrong)}", code=4) from None
     except KeyboardInterrupt:
         raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None

@@ -19,6 +19,7 @@ from commands.terminal import Screen, account_lines, relative
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
+from harness.files import name_in_errors
 from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import questions
 from harness.record import Question, machine_differences, store
@@ -157,7 +158,8 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     request = replace(request, longer=_longer(analysis), **_expected(root, analysis, how.expect))
     tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     analysis = analysis.answering(request, tables)
-    written = write(analysis, out, csv=True, png=how.png)
+    with name_in_errors(out):
+        written = write(analysis, out, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

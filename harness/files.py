@@ -85,6 +85,16 @@ class Files:
 
 
 @contextmanager
+def name_in_errors(path: Path) -> Iterator[None]:
+    """Name a file in the errors of what is written meanwhile: a full disk's has no name of its own."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
 def write_then_rename(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
     """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,13 +102,14 @@ def write_then_rename(path: Path, put: Callable[[Path, Path], object] = Path.rep
     os.close(handle)
     unfinished = Path(name)
     try:
-        yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        with suppress(PermissionError):
-            # exFAT and FAT know no such permissions.
-            unfinished.chmod(0o644)
-        put(unfinished, path)
+        with name_in_errors(path):
+            yield unfinished
+            with unfinished.open("rb") as file:
+                os.fsync(file.fileno())
+            with suppress(PermissionError):
+                # exFAT and FAT know no such permissions.
+                unfinished.chmod(0o644)
+            put(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -28,6 +28,7 @@ from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
 from report.page.values import Headline, Page, Picture
+from report.text import clean
 
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
@@ -192,6 +193,7 @@ def _environment() -> Environment:
             **_READING,
             "unbroken": _unbroken,
             "written": _written,
+            "clean": _clean,
             "as_column": _as_column,
         }
     )
@@ -203,6 +205,12 @@ def _environment() -> Environment:
 def _written(context: Context, value: object) -> Markup:
     """What a template writes: words by the text's own syntax, marks as they are."""
     return value if isinstance(value, Markup) else Markup(context["syntax"].escaped(str(value)))
+
+
+@pass_context
+def _clean(context: Context, value: object, limit: int = 80) -> Markup:
+    """Return what a record says, cut, and escaped before a template joins it to marks."""
+    return Markup(context["syntax"].escaped(clean(value, limit)))
 
 
 def _unbroken(words: object) -> Markup:
@@ -241,6 +249,6 @@ def _digest(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Text that a Markdown table cell shows as it is."""
     line = " · ".join(escape_tags(text, quote=False).split("\n"))
-    for character in "\\`*_[]|~":
+    for character in "\\`*_[]|~#":
         line = line.replace(character, f"\\{character}")
     return line

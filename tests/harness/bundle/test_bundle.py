@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -249,3 +251,29 @@ def test_another_machine_s_records_that_came_with_the_clone_are_not_packed_with_
         git(own_clone, *words)
     path = bundle.pack(own_clone, bundle.Packing(out=tmp_path / "b.tar.gz"))
     assert [session.id for session in judgement(path).results.sessions] == [bundled.LEAD]
+
+
+def test_a_full_disk_names_the_file_that_was_not_written(clone, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive, "pack", full)
+    with pytest.raises(OSError, match=r"b\.tar\.gz"):
+        bundle.pack(clone, bundle.Packing(out=tmp_path / "b.tar.gz"))
+    assert not list(tmp_path.glob("*b.tar.gz*"))
+
+
+def test_what_a_record_says_is_text_in_markdown_as_in_html(tmp_path):
+    label, about = "![p](http://x.example/i.png)|b", "# gold\n# 10 times as fast"
+    on = build.machine("Constructed Card A", label="card-a", digits="a")
+    named = on.model_copy(update={"cpu": on.cpu.model_copy(update={"model": label})})
+    records = [
+        build.changed(one.model_copy(update={"machine": named}), measurement__about=about)
+        for one in bundled.one_card()
+    ]
+    root = bundled.write(tmp_path, records)
+    _, written = report.report_on(root, tmp_path / "out", report.ReportOptions(sessions=(bundled.LEAD,)))
+    page = written.markdown.read_text()
+    assert "\\!\\[p\\](http" in page or "!\\[p\\](http" in page
+    assert "![p]" not in page and not re.search("^# gold|^# 10 times", page, re.M)
+    assert "<img" not in written.html.read_text()

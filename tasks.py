@@ -69,9 +69,9 @@ def doctor(settings: Settings) -> None:
 )
 def plan(settings: Settings, card: str = "") -> None:
     """Print a plan's trials, how long they take and what they need, here or on a card by its name."""
-    from commands.plans import matrix
+    from commands.plan import show_plan
 
-    matrix.show(ROOT, settings, card)
+    show_plan(ROOT, settings, card)
 
 
 @line.verb(
@@ -86,10 +86,10 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
     from commands import measure
 
     if from_ or only:
-        measure.one_data_set(ROOT, only, from_)
+        measure.build_data_set(ROOT, only, from_)
     else:
         # A `run` in the same line fetches for itself.
-        measure.build(ROOT, settings, with_data="run" not in sys.argv)
+        measure.build_plan(ROOT, settings, with_data="run" not in sys.argv)
 
 
 @line.verb(
@@ -119,11 +119,11 @@ def run(
 
     how = RunOptions(new_session, retry, strict)
     if bisect:
-        from commands.plans import bisect as versions
+        from commands.bisect import bisect_versions
 
-        versions.bisect(ROOT, settings, bisect, how)
+        bisect_versions(ROOT, settings, bisect, how)
         return
-    published.run(ROOT, settings, claim or [], claims, how)
+    published.run_claims(ROOT, settings, claim or [], claims, how)
 
 
 @line.verb(
@@ -159,10 +159,12 @@ def try_(
     minutes: str = "10",
 ) -> None:
     """Measure any training script as it lies there, until its speed or the faster of two is known."""
-    from commands.try_program import asked_of, options_of, try_program
+    from commands.try_program import parse_asked, parse_options, try_program
 
-    asked = asked_of(command, against_command, folder, keep or [], env or [], match, metric, per_step, steps)
-    try_program(ROOT, settings, asked, options_of(until, minutes))
+    asked = parse_asked(
+        command, against_command, folder, keep or [], env or [], match, metric, per_step, steps
+    )
+    try_program(ROOT, settings, asked, parse_options(until, minutes))
 
 
 @line.verb(
@@ -192,14 +194,14 @@ def report(
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.recipient import demand
-    from commands.report import ReportOptions, make
+    from commands.report import ReportOptions, make_report
 
     asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
     bundles, named = tuple(map(Path, bundle or ())), tuple(session or ())
     how = ReportOptions(
         named, settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf, asked=asked
     )
-    make(ROOT, how)
+    make_report(ROOT, how)
 
 
 @line.verb(
@@ -239,11 +241,11 @@ def claims(
     from commands import claims as published
 
     if claim:
-        published.one(ROOT, settings, claim, card)
+        published.show_answer(ROOT, settings, claim, card)
     elif here or card:
-        published.here(ROOT, settings, card, study, rows)
+        published.list_answers(ROOT, settings, card, study, rows)
     else:
-        published.listed(ROOT, study)
+        published.list_claims(ROOT, study)
 
 
 @line.verb()
@@ -292,7 +294,7 @@ def bundle(
     how = bundle.Packing(session or None, margin, order or None, *paths)
     asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
     if verify:
-        report.make(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, older=False))
+        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, older=False))
     elif countersign:
         bundle.countersign(ROOT, Path(countersign), how, asked)
     else:
@@ -346,7 +348,7 @@ def submit(
     from commands import cluster
 
     how = cluster.SubmitOptions(site or None, new_session, retry, dry_run)
-    cluster.submit(ROOT, settings, how)
+    cluster.submit_plan(ROOT, settings, how)
 
 
 @line.verb(
@@ -361,11 +363,11 @@ def jobs(collect: bool = False, wait: bool = False, cancel: bool = False) -> Non
     from commands import cluster
 
     if cancel:
-        cluster.cancel(ROOT)
+        cluster.cancel_jobs(ROOT)
     elif collect or wait:
         cluster.collect_all(ROOT, wait=wait)
     else:
-        cluster.status(ROOT)
+        cluster.print_status(ROOT)
 
 
 @line.verb(
@@ -399,9 +401,9 @@ def gate(base: str = "main", head: str = "HEAD", mine: bool = False) -> None:
     from commands import gate as gating
 
     if mine:
-        gating.mine(ROOT)
+        gating.judge_mine(ROOT)
     else:
-        gating.judge(ROOT, base, head)
+        gating.judge_commit(ROOT, base, head)
 
 
 @line.verb()
@@ -409,7 +411,7 @@ def check() -> None:
     """Validate your own files and every record, claim, plan and pin; then lint and type-check the product."""
     from commands import upkeep
 
-    upkeep.check(ROOT)
+    upkeep.check_clone(ROOT)
 
 
 @line.verb(
@@ -422,7 +424,7 @@ def test(only: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
     from commands import upkeep
 
-    code = upkeep.test(ROOT, only, whole=whole)
+    code = upkeep.run_tests(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

@@ -34,7 +34,7 @@ BEFORE = replace(SETTINGS, architecture_arithmetic=0.0, architecture_program=0.0
 """The settings until then."""
 
 
-def looks(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
+def left_out_errors(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
     """What the model says of a left-out card's figures, where it does not refuse.
 
     `error` is of the logarithm, `reach` that of the 90 % range.
@@ -60,21 +60,21 @@ class Tables:
     figures: pd.DataFrame
 
 
-def read() -> Tables:
+def read_all_tables() -> Tables:
     """The clone's tables."""
     specs, rows = load_specs(ROOT, load_cards(ROOT)), read_tables(ROOT)
     every = [row for table in rows.values() for row in table]
     return Tables(rows, every, specs, modelled(described(figures_of(every), specs)))
 
 
-def each_card(tables: Tables) -> Iterator[pd.DataFrame]:
+def leave_out_cards(tables: Tables) -> Iterator[pd.DataFrame]:
     """Every card left out of everything, scatter and ranges too."""
     for card, rows in tables.figures.groupby("card"):
         model = model_of([r for r in tables.all_rows if r.card != card], tables.specs)
-        yield looks(model, rows)
+        yield left_out_errors(model, rows)
 
 
-def each_table(tables: Tables) -> pd.DataFrame:
+def leave_out_tables(tables: Tables) -> pd.DataFrame:
     """Every table left out, so that its software is of no table; its cards may be in others."""
     outcomes = []
     for name, table in tables.rows.items():
@@ -84,11 +84,11 @@ def each_table(tables: Tables) -> pd.DataFrame:
         asked = asked[asked.task.isin(set(held.task)) & ~asked.software.isin(set(held.software))]
         if len(asked):
             model = model_of(rest, tables.specs)
-            outcomes.append(looks(model, asked.reset_index(drop=True)))
+            outcomes.append(left_out_errors(model, asked.reset_index(drop=True)))
     return pd.concat(outcomes)
 
 
-def frozen(tables: Tables) -> pd.DataFrame:
+def frozen_errors(tables: Tables) -> pd.DataFrame:
     """What the model said of the tables of 2026 before they came in, each card left out of all tables."""
     before = {name: rows for name, rows in tables.rows.items() if not name.endswith(LATEST)}
     rest = [row for rows in before.values() for row in rows]
@@ -98,11 +98,11 @@ def frozen(tables: Tables) -> pd.DataFrame:
     found = []
     for card, rows in figures[figures.task.isin(held)].groupby("card"):
         model = model_of([row for row in rest if row.card != card], tables.specs, BEFORE)
-        found.append(looks(model, rows))
+        found.append(left_out_errors(model, rows))
     return pd.concat(found)
 
 
-def medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
+def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
     """Prints the spread of the medians of true over expected; returns whether the goals are met."""
     found, met = np.exp(ratios), []
     for low, high in ((0.9, 1.1), (0.8, 1.25)):
@@ -111,7 +111,7 @@ def medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> 
     return all(one >= goal for one, goal in zip(met, goals, strict=True))
 
 
-def repeats(figures: pd.DataFrame) -> None:
+def print_repeats(figures: pd.DataFrame) -> None:
     """Prints how near one card's figures in two software of a program are: what a model can hope for.
 
     First as published, then less what the two differ by on other cards: known of software that has others.
@@ -122,8 +122,10 @@ def repeats(figures: pd.DataFrame) -> None:
     both = ratios.groupby(level=[0, 1])
     others = both.transform("size") - 1
     elsewhere = (both.transform("sum") - ratios)[others > 0] / others[others > 0]
-    medians("no model: one software of a card over another", list(ratios), (0, 0))
-    medians("likewise, less what they differ by on other cards", list((ratios - elsewhere).dropna()), (0, 0))
+    print_medians("no model: one software of a card over another", list(ratios), (0, 0))
+    print_medians(
+        "likewise, less what they differ by on other cards", list((ratios - elsewhere).dropna()), (0, 0)
+    )
     cards, software = figures.groupby("card").software.nunique(), figures.groupby("software").card
     left_out = figures[figures.card.map(cards) > 1].drop_duplicates(["card", "software"])
     alone = (left_out.software.map(software.nunique()) == 1).sum()
@@ -147,19 +149,19 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
         if len(errors):
             (first if alone else known).append(float(np.median(errors)))
     print(f"\n{'median of true over expected, left out':58} {'':4}  0.9-1.1  0.8-1.25")
-    medians("one software of a card that has another of the program", same, SOFTWARE_GOALS)
-    medians("one software of a card that has only other programs", other, SOFTWARE_GOALS)
-    goal = medians("one software of a card that has another", same + other, SOFTWARE_GOALS)
-    whole = medians("a whole card, others of its architecture known", known, CARD_GOALS)
-    medians("a whole card, the first of its architecture", first, CARD_GOALS)
-    repeats(figures)
+    print_medians("one software of a card that has another of the program", same, SOFTWARE_GOALS)
+    print_medians("one software of a card that has only other programs", other, SOFTWARE_GOALS)
+    goal = print_medians("one software of a card that has another", same + other, SOFTWARE_GOALS)
+    whole = print_medians("a whole card, others of its architecture known", known, CARD_GOALS)
+    print_medians("a whole card, the first of its architecture", first, CARD_GOALS)
+    print_repeats(figures)
     return {"left-out software": goal, "left-out cards": whole}
 
 
 HEADING = f"{'left out':42} {'cards':>5} {'figures':>7}  {'coverage':>14}   {'width':>8}"
 
 
-def summary(title: str, said: pd.DataFrame) -> float:
+def print_coverage(title: str, said: pd.DataFrame) -> float:
     """Prints a row, each card counting alike, and returns the coverage."""
     by_card = (said.error <= said.reach).groupby(said.card).mean()
     coverage, error = float(by_card.mean()), float(by_card.std() / math.sqrt(len(by_card)))
@@ -170,18 +172,18 @@ def summary(title: str, said: pd.DataFrame) -> float:
     return coverage
 
 
-def measure() -> int:
+def print_all() -> int:
     """Prints everything; the number of goals that were missed."""
-    started, tables = time.monotonic(), read()
+    started, tables = time.monotonic(), read_all_tables()
     print(
         f"{len(tables.all_rows)} rows of one device, {len(tables.figures)} figures of "
         f"{tables.figures.task.nunique()} tasks that {FEWEST_CARDS} cards or more have, "
         f"{tables.figures.card.nunique()} cards; settings as committed\n\n{HEADING}",
         flush=True,
     )
-    summary("frozen: the tables of 2026, card left out", frozen(tables))
-    coverage = summary("one card, from specifications", pd.concat(each_card(tables)))
-    summary("one table: its software is new", each_table(tables))
+    print_coverage("frozen: the tables of 2026, card left out", frozen_errors(tables))
+    coverage = print_coverage("one card, from specifications", pd.concat(leave_out_cards(tables)))
+    print_coverage("one table: its software is new", leave_out_tables(tables))
     goals = software_and_cards(tables) | {
         "coverage from specifications": COVERAGE[0] <= coverage <= COVERAGE[1]
     }
@@ -191,4 +193,4 @@ def measure() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(1 if measure() else 0)
+    sys.exit(1 if print_all() else 0)

@@ -42,12 +42,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--host", default=sys.executable, help="the interpreter with gpudyno, which samples")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    step = resnet18(device)
-    steps = steps_of_a_block(step, device, given.block_seconds)
+    step = make_resnet18_step(device)
+    steps = block_steps(step, device, given.block_seconds)
     order = ("ours", "theirs")[:: -1 if given.backwards else 1]
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     with tempfile.TemporaryDirectory() as folder:
-        clock = Clock(trial_in(Path(folder)), device, steps_per_epoch=steps, epochs=1)
+        clock = Clock(make_trial(Path(folder)), device, steps_per_epoch=steps, epochs=1)
         sampler = start_sampler(given.host, Path(folder) / "telemetry.jsonl", device)
         try:
             # The first round is not counted.
@@ -82,7 +82,7 @@ def bare_loop(step: TrainOneStep, steps: int) -> None:
         step(number)
 
 
-def resnet18(device: torch.device) -> TrainOneStep:
+def make_resnet18_step(device: torch.device) -> TrainOneStep:
     """Return a step of ResNet-18."""
     torch.manual_seed(1)
     model = torchvision.models.resnet18(num_classes=100).to(device)
@@ -100,7 +100,7 @@ def resnet18(device: torch.device) -> TrainOneStep:
     return step
 
 
-def steps_of_a_block(step: TrainOneStep, device: torch.device, seconds: float) -> int:
+def block_steps(step: TrainOneStep, device: torch.device, seconds: float) -> int:
     """Return how many steps take about that long; the first ones are slower than the rest."""
     steps = WARM_UP_STEPS
     for _ in range(4):
@@ -110,7 +110,7 @@ def steps_of_a_block(step: TrainOneStep, device: torch.device, seconds: float) -
     return steps
 
 
-def trial_in(folder: Path) -> TrialProcess:
+def make_trial(folder: Path) -> TrialProcess:
     """Return a trial without limits that reads and writes in one folder."""
     asked = {"id": "loops", "seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")

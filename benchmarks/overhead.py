@@ -119,7 +119,7 @@ def half_width(interval: Interval) -> float:
     return max(interval.high / interval.estimate, interval.estimate / interval.low) - 1
 
 
-def compared(
+def compare_sides(
     name: str, replicate: Callable[[int, float], SideSeconds | None], seconds: float
 ) -> OverheadComparison:
     """Make replicates one after the other; none once the seconds are over.
@@ -137,7 +137,7 @@ def compared(
     return OverheadComparison(name, tuple(ratios), time.monotonic() - began)
 
 
-def loops(python: Path, words: Iterable[str], number: int, left: float) -> SideSeconds | None:
+def run_loops(python: Path, words: Iterable[str], number: int, left: float) -> SideSeconds | None:
     """Run our loop and the bare one in turn in a fresh process."""
     order = ["--backwards"] if number % 2 else []
     argv = [python.absolute(), "-B", "-m", "benchmarks.loops", "--host", sys.executable, *order, *words]
@@ -184,7 +184,7 @@ PROGRAMS = (
 )
 
 
-def trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
+def make_trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
     """Return the trial of one process of one side."""
     steps = pair.steps * (pair.rounds + LEFT_OUT)
     limit = Limit(steps=steps + 1, valid_batches=0 if pair.data_sets else None)
@@ -211,11 +211,11 @@ def trial(pair: RetoldProgram, workload: str, seconds: float) -> TrialSpec:
     return TrialSpec.from_request(asked, 1, seed=1111, timeout_seconds=seconds)
 
 
-def side(
+def run_side(
     python: Path, data: Path, pair: RetoldProgram, seconds: float, workload: str
 ) -> Sequence[float] | None:
     """Run one side in a fresh process: the seconds of its rounds, None where it took longer than it may."""
-    spec = trial(pair, workload, seconds)
+    spec = make_trial(pair, workload, seconds)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for name in ("in", "out", "cache"):
@@ -241,18 +241,18 @@ def side(
     return sums[LEFT_OUT : LEFT_OUT + pair.rounds]
 
 
-def retold(python: Path, data: Path, pair: RetoldProgram, number: int, left: float) -> SideSeconds | None:
+def run_retold(python: Path, data: Path, pair: RetoldProgram, number: int, left: float) -> SideSeconds | None:
     """Run ours and theirs in two fresh processes, one after the other."""
     took: dict[str, Sequence[float]] = {}
     for workload in (pair.workload, "program")[:: -1 if number % 2 else 1]:
-        seconds = side(python, data, pair, left / 2, workload)
+        seconds = run_side(python, data, pair, left / 2, workload)
         if seconds is None:
             return None
         took[workload] = seconds
     return SideSeconds(took[pair.workload], took["program"])
 
 
-def data_in(own: Path | None, pair: RetoldProgram, folder: Path) -> Path:
+def link_data(own: Path | None, pair: RetoldProgram, folder: Path) -> Path:
     """Return a folder with what a pair trains on and the program's source; raises as their fetching does."""
     program = own_file.read_program((ROOT / pair.file).read_bytes(), pair.file)
     folders = DataFolders(own, default_folder())
@@ -274,17 +274,17 @@ def main(arguments: Sequence[str]) -> int:
     names = [given.only] if given.only else list(BOUNDS)
     seconds = 60 * given.minutes / len(names)
     with ExitStack() as folders:
-        replicates = {LOOP: partial(loops, given.python, ())} if LOOP in names else {}
+        replicates = {LOOP: partial(run_loops, given.python, ())} if LOOP in names else {}
         for pair in PROGRAMS:
             if pair.workload in names:
                 folder = Path(folders.enter_context(tempfile.TemporaryDirectory()))
                 try:
-                    data = data_in(given.data, pair, folder)
+                    data = link_data(given.data, pair, folder)
                 except GpudynoError as error:
                     raise SystemExit(f"{pair.workload}: {error}") from None
-                replicates[pair.workload] = partial(retold, given.python, data, pair)
+                replicates[pair.workload] = partial(run_retold, given.python, data, pair)
         print(f"{', '.join(names)}: this takes {given.minutes:g} minutes", file=sys.stderr, flush=True)
-        found = [compared(name, replicate, seconds) for name, replicate in replicates.items()]
+        found = [compare_sides(name, replicate, seconds) for name, replicate in replicates.items()]
     print("\n".join(comparison.line() for comparison in found))
     codes = {comparison.exit_code for comparison in found}
     return 1 if 1 in codes else max(codes)

@@ -38,16 +38,16 @@ MOST_TIMES, MOST_SECONDS, MOST_BYTES = 12.0, 19.0, 5.5e8
 PRECISIONS = ("fp32-ieee", "amp-fp16")
 
 
-def host(place: int) -> Machine:
+def make_machine(place: int) -> Machine:
     """A constructed machine with one of twenty models of card."""
     made = build.machine(f"Constructed Card {place % 20}", label=str(place), digits=f"{place:012x}")
     card = made.gpus[0].model_copy(update={"unit": f"{place:016x}"})
     return made.model_copy(update={"gpus": (card,)})
 
 
-def record_of(place: int, order: int, fp32_seconds: float) -> Record:
+def make_record(place: int, order: int, fp32_seconds: float) -> Record:
     """One of a machine's trials: two precisions in turn, the steps of the second half as long."""
-    on = host(place)
+    on = make_machine(place)
     asked = build.trial(build.LM, PRECISIONS[order % 2], order // 2 + 1, batch_size=20)
     measured = build.measurement(
         build.LM,
@@ -76,17 +76,17 @@ def record_of(place: int, order: int, fp32_seconds: float) -> Record:
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def write(root: Path, records: int) -> None:
+def write_records(root: Path, records: int) -> None:
     """Sessions of ten records, a machine to each: two precisions, five repeats."""
     for place in range(records // PER_MACHINE):
-        made = [record_of(place, order, 0.5 * (1 + place % 20 / 10)) for order in range(PER_MACHINE)]
+        made = [make_record(place, order, 0.5 * (1 + place % 20 / 10)) for order in range(PER_MACHINE)]
         session = session_of(made, "f" * 64)
         write_session(root, session)
         for record in made:
             write_record(root, session, record)
 
 
-def once(root: Path) -> None:
+def build_once(root: Path) -> None:
     """Builds the page of the results under `root` as a verb does, and prints what it took."""
     gc.set_threshold(*GARBAGE)
     begun = time.process_time()
@@ -97,10 +97,10 @@ def once(root: Path) -> None:
     print(json.dumps({"seconds": seconds, "bytes": peak, "page": built.html.stat().st_size}))
 
 
-def measure(records: int) -> dict[str, float]:
+def measure_size(records: int) -> dict[str, float]:
     """One size, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
-        write(Path(folder), records)
+        write_records(Path(folder), records)
         command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
         printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     costs: dict[str, float] = json.loads(printed)
@@ -113,7 +113,7 @@ def measure(records: int) -> dict[str, float]:
 
 def main() -> int:
     """Prints both sizes and whether they keep to what is allowed; returns the exit code."""
-    few, many = (measure(size) for size in SIZES)
+    few, many = (measure_size(size) for size in SIZES)
     times = many["seconds"] / few["seconds"]
     print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")
     asked = (
@@ -130,4 +130,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--once", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    sys.exit(once(chosen.once) if chosen.once else main())
+    sys.exit(build_once(chosen.once) if chosen.once else main())

@@ -72,7 +72,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
     opened = find_open_session(root, session.plan)
     own = opened is not None and opened.id in bundled
-    return measure.run(root, chosen, measure.RunOptions(new_session=own)).session.id
+    return measure.run_plan(root, chosen, measure.RunOptions(new_session=own)).session.id
 
 
 def _refuse_copies(ordered: Sequence[Record], delivered: Sequence[Record]) -> None:

@@ -16,7 +16,7 @@ from harness.bundle.statement import Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
 from harness.files import command_output, write_then_rename
 from harness.machine import machine_id, user_state_folder
-from harness.plan.plan_file import questions
+from harness.plan.plan_file import plan_questions
 from harness.record import store
 from harness.run.assemble import this_harness
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
@@ -87,7 +87,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
         how.session,
         machine_id(user_state_folder()),
         committed=committed_sessions(root),
-        questions=questions(root),
+        questions=plan_questions(root),
     )
     here = analyse(evidence_in(root, purchase=False), request)
     if here.came_with_clone:

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from commands import measure
-from commands.plans.matrix import wrapped
-from commands.plans.prospects import Prospects, device_of, prospects_on
+from commands.plan import wrap_words
+from commands.prospects import Prospects, device_prospects, target_device
 from harness.errors import UserError
 from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.order import Planned
@@ -34,28 +34,30 @@ from report.expected.specs import FOLDER
 from report.trials.key import grouped_by
 
 
-def listed(root: Path, study: str = "") -> None:
+def list_claims(root: Path, study: str = "") -> None:
     """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
     print("figure: what was published, on which card; below it in words")
     for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
-        _print_figure(claim, _what(claim))
+        _print_figure(claim, _claim_words(claim))
     print(f"{text.count(len(claims), 'claim')}; `--here` and `--card` say which a machine can judge")
 
 
-def _what(claim: Claim) -> str:
+def _claim_words(claim: Claim) -> str:
     target = "" if claim.target is None else f" {claim.target:g}"
     return claim.words or claim.metric.replace("_", " ") + target
 
 
-def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
+def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
     setup = named_cards.prepare_for_cards(root, settings, card)
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
-    found = [answer for answer in _answers(setup, claims, alone=bool(card)) if answer.way or answer.cell]
-    device, cards = device_of(setup.machine, setup.selection), load_cards(root)
+    found = [
+        answer for answer in _claim_answers(setup, claims, alone=bool(card)) if answer.way or answer.cell
+    ]
+    device, cards = target_device(setup.machine, setup.selection), load_cards(root)
 
     def order(answer: Answer) -> tuple[int, int, float, str]:
         claim, way, card = answer.claim, answer.way, answer.claim.of.card
@@ -70,7 +72,7 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""
         minutes = "? min, " if way and way.at_most else minutes
-        _print_figure(claim, minutes + _answer(answer))
+        _print_figure(claim, minutes + _answer_words(answer))
     left = len(found) - len(shown)
     more = f"; {left} more with `--rows {len(found)}`" if left else ""
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in found)
@@ -81,11 +83,11 @@ def here(root: Path, settings: Settings, card: str = "", study: str = "", rows: 
 
 def _print_figure(claim: Claim, said: str) -> None:
     """Prints a figure's id and what was published, and below it what is said of it."""
-    print(f"{claim.id}: {_value(claim)}, {claim.of.card or CLASSES[claim.card_class or 'any']}")
-    print(*wrapped(said, "    ", "    "), sep="\n")
+    print(f"{claim.id}: {_value_words(claim)}, {claim.of.card or CLASSES[claim.card_class or 'any']}")
+    print(*wrap_words(said, "    ", "    "), sep="\n")
 
 
-def _value(claim: Claim) -> str:
+def _value_words(claim: Claim) -> str:
     if claim.value is None:
         return claim.relation
     sign = {"equal": "", "less": "<", "greater": ">"}[claim.relation]
@@ -93,25 +95,25 @@ def _value(claim: Claim) -> str:
     return f"{sign}{value} {claim.unit}"
 
 
-def _answer(answer: Answer) -> str:
+def _answer_words(answer: Answer) -> str:
     """Return the answer's column of a row; where the loader differs, that is said before the ratio."""
     if answer.times is None or answer.way:
         return answer.state
     speed = "times as fast" if answer.claim.metric != "peak_bytes" else "times as much"
     loader = "other loader, " if "loader" in answer.differs else ""
-    return f"{answer.state}: {loader}{answer.times:.3g} {speed}{_range(answer)}"
+    return f"{answer.state}: {loader}{answer.times:.3g} {speed}{_range_words(answer)}"
 
 
-def _range(answer: Answer) -> str:
+def _range_words(answer: Answer) -> str:
     if answer.low is not None:
         return f" ({answer.low:.3g} to {answer.high:.3g})"
     return " (a first look, no range)" if answer.first_look else ""
 
 
-def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
+def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
     """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
     root, cards = setup.root, load_cards(setup.root)
-    found = _prospects(setup, claims)
+    found = _claim_prospects(setup, claims)
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, found.ways, found.barred)
@@ -128,23 +130,23 @@ def _answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[
     return tuple(answer for answer in analyse(evidence, request).answers if answer.claim.id in wanted)
 
 
-def one(root: Path, settings: Settings, name: str, card: str = "") -> None:
+def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> None:
     """Prints one figure's answer with every term there and here; raises UserError for an id that is not."""
     setup = named_cards.prepare_for_cards(root, settings, card)
-    claim = _known(load_claims(root).claims, [name])[0]
-    (answer,) = _answers(setup, [claim], alone=bool(card))
-    print("\n".join(answered(answer, load_claims(root).study_name(claim.study))))
+    claim = _find_claims(load_claims(root).claims, [name])[0]
+    (answer,) = _claim_answers(setup, [claim], alone=bool(card))
+    print("\n".join(answer_lines(answer, load_claims(root).study_name(claim.study))))
 
 
-def answered(answer: Answer, study: str) -> list[str]:
+def answer_lines(answer: Answer, study: str) -> list[str]:
     """The lines of one answer: the figure, what it came to, and each term of the work."""
     claim, cell = answer.claim, answer.cell
-    out = [f"{claim.id}: {answer.state}", *wrapped(f"{study}: {_what(claim)}", "  ", "  ")]
+    out = [f"{claim.id}: {answer.state}", *wrap_words(f"{study}: {_claim_words(claim)}", "  ", "  ")]
     if answer.times is not None:
         if "loader" in answer.differs:
             out.append("  the loader differs: this is of the systems, and not of the cards alone")
         word = "times the memory" if claim.metric == "peak_bytes" else "times as fast as published"
-        out.append(f"  {answer.times:.3g} {word}{_range(answer)}")
+        out.append(f"  {answer.times:.3g} {word}{_range_words(answer)}")
     if answer.software is not None:
         size, reach = answer.software, "within" if answer.within_software else "beyond"
         years = f" of {size.years[0]} to {size.years[1]}" if size.years else ""
@@ -157,14 +159,14 @@ def answered(answer: Answer, study: str) -> list[str]:
         takes = f"unknown, stopped after {how_long}" if answer.way.at_most else f"about {how_long}"
         out.append(f"  `invoke run --claim {claim.id}`, {takes}, plan {answer.way.line}")
     if answer.obstacle:
-        out.append(f"  {reason(answer.obstacle)}")
+        out.append(f"  {obstacle_reason(answer.obstacle)}")
     if answer.nearest:
         each_term = ((each.field.replace("_", " "), each.of, each.over) for each in answer.nearest)
         near = ", ".join(
             f"{name} {'not given' if ours is None else ours} for {'not given' if theirs is None else theirs}"
             for name, ours, theirs in each_term
         )
-        out += wrapped(f"nearest here: {near}", "    ", "  ")
+        out += wrap_words(f"nearest here: {near}", "    ", "  ")
     out.append(f"  {'':<16} {'published':<28} here")
     side, key = claim.of, cell.key if cell else None
     versions = (
@@ -174,7 +176,7 @@ def answered(answer: Answer, study: str) -> list[str]:
     )
     software = ", ".join(versions) or None
     rows: list[tuple[str, object, object]] = [
-        ("figure", _value(claim), "" if answer.here is None else f"{answer.here:.4g}"),
+        ("figure", _value_words(claim), "" if answer.here is None else f"{answer.here:.4g}"),
         ("card", side.card or claim.card_class, cell.card if cell else None),
         ("software", claim.stack, software),
         ("loader", side.data_mode, key and key.data_mode),
@@ -183,8 +185,8 @@ def answered(answer: Answer, study: str) -> list[str]:
     ]
     for term, there, ours in rows:
         if there is not None or ours is not None:
-            out.append(f"  {term:<16} {_cut(there):<28} {_cut(ours) if cell else ''}".rstrip())
-    return [*out, *wrapped(f"source: {claim.source}", "    ", "  ")]
+            out.append(f"  {term:<16} {_cut_words(there):<28} {_cut_words(ours) if cell else ''}".rstrip())
+    return [*out, *wrap_words(f"source: {claim.source}", "    ", "  ")]
 
 
 CLASSES: Mapping[CardClass, str] = {
@@ -198,7 +200,7 @@ SURROUNDINGS = ("libc", "python", "system")
 WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
 
 
-def _cut(value: object) -> str:
+def _cut_words(value: object) -> str:
     return "not said" if value is None else text.clean(str(value), 28)
 
 
@@ -215,19 +217,19 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def reason(obstacle: Obstacle) -> str:
+def obstacle_reason(obstacle: Obstacle) -> str:
     """Why a figure cannot be measured here, as a clause."""
     return REASONS[obstacle.kind].format(need=obstacle.need)
 
 
-def _prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
+def _claim_prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
     """What the plans of claims can do here, in the image of the line, or in all where it names none."""
-    device, cards = device_of(setup.machine, setup.selection), load_cards(setup.root)
+    device, cards = target_device(setup.machine, setup.selection), load_cards(setup.root)
     image, cpu = setup.settings.image, setup.machine.cpu
-    return prospects_on(device, setup.root, claims, cpu, cards, known_speeds(setup), image)
+    return device_prospects(device, setup.root, claims, cpu, cards, known_speeds(setup), image)
 
 
-def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
+def _find_claims(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     """The claims of those ids; raises UserError for one that there is not."""
     known = {claim.id: claim for claim in claims}
     for name in sorted(set(ids) - known.keys()):
@@ -236,7 +238,9 @@ def _known(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
     return [claim for claim in claims if claim.id in ids]
 
 
-def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions) -> None:
+def run_claims(
+    root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions
+) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 
     With 'here' in place of ids as many claims as the settings' budget holds, those first that cost the least
@@ -244,17 +248,17 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
     plan that it names can judge here.
     """
     if not ids and not where:
-        measure.run(root, settings, how)
+        measure.run_plan(root, settings, how)
         return
     if (ids and where) or where not in ("", "here"):
         problem = f"'--claims {where}' is not known, or --claim was given too"
         raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
-    _known(claims, ids)
+    _find_claims(claims, ids)
     setup = run_setup.prepare_run(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else claims
     budget = parse_seconds(settings.budget) if settings.budget else None
-    chosen = cheapest(_prospects(setup, asked).ways, budget)
+    chosen = choose_cheapest(_claim_prospects(setup, asked).ways, budget)
     if beyond := sorted(set(ids) - chosen.keys()):
         raise UserError(
             f"no plan that '{beyond[0]}' names can judge it here{' within the budget' if budget else ''}",
@@ -267,11 +271,11 @@ def run(root: Path, settings: Settings, ids: Sequence[str], where: str, how: mea
         way = chosen[taken[0]]
         image = way.image or settings.image
         of_plan = settings.model_copy(update={"plan": way.plan, "image": image, "budget": None})
-        keep = partial(_needed, claims=[claim for claim in asked if claim.id in taken], plan=way.plan)
-        measure.run(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
+        keep = partial(_needed_trials, claims=[claim for claim in asked if claim.id in taken], plan=way.plan)
+        measure.run_plan(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
 
-def _needed(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> frozenset[str]:
+def _needed_trials(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> frozenset[str]:
     """The ids of the trials of a plan that claims need."""
     of_roles = grouped_by(planned, lambda item: item.role)
     variants = {role: variants_of(item.trial for item in items) for role, items in of_roles.items()}
@@ -279,7 +283,7 @@ def _needed(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> f
     return frozenset(trial.id for trials in needed for trial in trials)
 
 
-def cheapest(ways: Mapping[str, JudgingPlan], budget_seconds: float | None) -> dict[str, JudgingPlan]:
+def choose_cheapest(ways: Mapping[str, JudgingPlan], budget_seconds: float | None) -> dict[str, JudgingPlan]:
     """Return the ways that a budget holds: always the one next that takes the least time more."""
     taken: dict[str, JudgingPlan] = {}
     left, spent, run = dict(ways), 0.0, set[tuple[str, str]]()

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from commands.measure import data_progress, environments_of, say_data
-from commands.plans import matrix
+from commands import plan
+from commands.measure import build_environments, data_progress, say_data
 from commands.terminal import Screen
 from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
@@ -40,7 +40,7 @@ class SubmitOptions:
     dry_run: bool = False
 
 
-def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm | None = None) -> None:
+def submit_plan(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm | None = None) -> None:
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
@@ -49,26 +49,26 @@ def submit(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm 
         if how.dry_run:
             built = setup.engine.expected_environment(setup.image)
         else:
-            (built,), engine, noted = environments_of(root, settings, (setup.image,), setup.engine, screen)
+            (built,), engine, noted = build_environments(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
         chosen = job_setup.keep_fitting(choose_trials(setup, resolved), site)
         ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
-            submission = _opened(setup, chosen, site, how, screen)
-            found = _places(root, submission, scheduler)
+            submission = _open_submission(setup, chosen, site, how, screen)
+            found = _trial_places(root, submission, scheduler)
             in_flight = frozenset(place.trial for place in found if place.in_flight)
-            for text in send.preview_scripts(submission, _unsent(ready, submission, in_flight, how)):
+            for text in send.preview_scripts(submission, _unsent_batches(ready, submission, in_flight, how)):
                 screen.say(f"\n{text}")
             return
         say_data(resolved, screen)
         with kept.submissions_lock(root):
-            submission = _opened(setup, chosen, site, how, screen)
+            submission = _open_submission(setup, chosen, site, how, screen)
             kept.begin_submission(root, submission)
-            _send(root, ready, submission, scheduler, how, screen)
+            _send_unsent(root, ready, submission, scheduler, how, screen)
 
 
-def _unsent(
+def _unsent_batches(
     ready: ReadyRun, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
 ) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
@@ -78,21 +78,23 @@ def _unsent(
     return send.make_batches(ready, submission, unsent) if unsent else ()
 
 
-def _opened(setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen) -> Submission:
+def _open_submission(
+    setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen
+) -> Submission:
     """The plan's open submission, if what it asks for is still asked for, else a new one."""
     alike = [each for each in kept.open_submissions(setup.root) if each.whole.plan == setup.plan.name]
     opened = alike[-1] if alike and not how.new_session else None
-    if opened is not None and _still_asked(opened.whole, setup, chosen):
+    if opened is not None and _is_still_asked(opened.whole, setup, chosen):
         screen.say(f"going on with submission {opened.id}")
         return opened.model_copy(update={"site": site})
     if opened is not None:
         screen.say(f"submission {opened.id} asked for another plan, lock or data: a new one begins")
-    screen.say("\n".join(matrix.lines(setup, chosen)))
+    screen.say("\n".join(plan.plan_lines(setup, chosen)))
     whole = draft_session(setup, chosen)
     return Submission(whole=whole, site=site)
 
 
-def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
+def _is_still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
     planned = [item.trial for item in chosen.planned]
     wanted = {trial.asked.canonical() for trial in planned}
     return whole.plan_sha256 == setup.plan.sha256 and all(
@@ -101,7 +103,7 @@ def _still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
     )
 
 
-def _send(
+def _send_unsent(
     root: Path,
     ready: ReadyRun,
     submission: Submission,
@@ -109,45 +111,45 @@ def _send(
     how: SubmitOptions,
     screen: Screen,
 ) -> None:
-    came = _collected(root, submission, scheduler, screen)
-    parts = _unsent(ready, came.submission, came.in_flight, how)
+    came = _collect(root, submission, scheduler, screen)
+    parts = _unsent_batches(ready, came.submission, came.in_flight, how)
     after = send.send_batches(ready, came.submission, parts, scheduler, screen.say)
     under_way, unsent = len(came.in_flight), sum(len(part.job.trials) for part in parts)
     also = f", and {under_way} more wait or run" if under_way else ""
     screen.say(f"submission {after.id}: {count(unsent, 'trial')} sent{also} (`invoke jobs` follows them)")
 
 
-def _collected(root: Path, submission: Submission, scheduler: Slurm, screen: Screen) -> Collected:
-    found = _places(root, submission, scheduler)
+def _collect(root: Path, submission: Submission, scheduler: Slurm, screen: Screen) -> Collected:
+    found = _trial_places(root, submission, scheduler)
     return collect_records(root, submission, scheduler, found, screen.say)
 
 
-def _places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place, ...]:
+def _trial_places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Place, ...]:
     """Return what its scheduler reports of each trial; it is not asked where nothing was sent."""
     if not submission.batches:
         return ()
     return trial_places(root, submission, ask_queue(scheduler))
 
 
-def status(root: Path, scheduler: Slurm | None = None) -> None:
+def print_status(root: Path, scheduler: Slurm | None = None) -> None:
     """Prints how far each open submission is, and changes nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
-        for submission in _open(root, screen):
-            found = _places(root, submission, scheduler)
-            screen.say(_standing(submission, submission_records(root, submission), found))
-            for line in _lines(submission, found):
+        for submission in _open_submissions(root, screen):
+            found = _trial_places(root, submission, scheduler)
+            screen.say(_standing_line(submission, submission_records(root, submission), found))
+            for line in _batch_lines(submission, found):
                 screen.say(line)
 
 
-def _open(root: Path, screen: Screen) -> tuple[Submission, ...]:
+def _open_submissions(root: Path, screen: Screen) -> tuple[Submission, ...]:
     found = kept.open_submissions(root)
     if not found:
         screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
     return found
 
 
-def _standing(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
+def _standing_line(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
     whole = submission.whole
     last = session.last_attempts(records)
     measured = sum(record.measurement is not None for record in last.values())
@@ -163,7 +165,7 @@ def _standing(submission: Submission, records: Sequence[Record], found: Sequence
     return f"{head}: {', '.join(parts)}"
 
 
-def _lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
+def _batch_lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
     """A line for each batch with anything under way."""
     for batch in submission.batches:
         own = [place for place in found if place.batch.name == batch.name and place.in_flight]
@@ -182,8 +184,8 @@ def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = Non
     with Screen() as screen, kept.submissions_lock(root):
         while True:
             under_way = 0
-            for submission in _open(root, screen):
-                came = _collected(root, submission, scheduler, screen)
+            for submission in _open_submissions(root, screen):
+                came = _collect(root, submission, scheduler, screen)
                 under_way += len(came.in_flight)
                 if came.records or not came.in_flight or not wait:
                     _say_collected(came, screen)
@@ -207,11 +209,11 @@ def _say_collected(came: Collected, screen: Screen) -> None:
     screen.say(f"submission {came.submission.id}: {count(len(came.records), 'record')} written{left}{again}")
 
 
-def cancel(root: Path, scheduler: Slurm | None = None) -> None:
+def cancel_jobs(root: Path, scheduler: Slurm | None = None) -> None:
     """Ends the jobs of all open submissions; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.submissions_lock(root):
-        for submission in _open(root, screen):
+        for submission in _open_submissions(root, screen):
             answer = ask_queue(scheduler)
             names = {batch.name for batch in submission.batches}
             known = {

@@ -47,7 +47,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
         in_the_way.append(error)
     engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
     needs = data_needs(setup) if setup else ()
-    estimate, refusal = _estimate(setup) if setup else (None, None)
+    estimate, refusal = _plan_estimate(setup) if setup else (None, None)
     surroundings = Surroundings(
         machine=machine,
         selection=selection,
@@ -102,7 +102,7 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
-def _estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
+def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
     """What the plan will need here; else why `run` would refuse it."""
     try:
         chosen = choose_trials(setup)

@@ -43,16 +43,16 @@ class Change:
     path: str
 
 
-def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
+def lay_out_contribution(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     """Writes what `head` adds below `folder`, and says what is wrong with it.
 
     Each is `path: what is wrong`. Nothing is written where one path is no record's place. Raises UserError
     where one of the two is no commit of this clone.
     """
-    diff = changes(root, base, head)
-    sizes = _sizes(root, diff)
+    diff = read_changes(root, base, head)
+    sizes = _blob_sizes(root, diff)
     refused = [f"{one.path}: {why}" for one in diff if (why := _refusal(one, sizes.get(one.path, 0)))]
-    refused += _taken(root, base, diff)
+    refused += _duplicate_sessions(root, base, diff)
     if len(diff) > MOST_FILES:
         refused.append(f"results: {len(diff)} files, where one contribution has at most {MOST_FILES}")
     if refused:
@@ -62,14 +62,14 @@ def laid_out(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
     for change in diff:
         path = folder / change.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(git(root, "cat-file", "blob", change.blob))
+        path.write_bytes(run_git(root, "cat-file", "blob", change.blob))
     return tuple(folder_problems(folder, root))
 
 
-def changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
+def read_changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
     """What differs between the commit that both have in common and `head`."""
-    fork = git(root, "merge-base", _commit(root, base), _commit(root, head)).decode().strip()
-    raw = git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _commit(root, head))
+    fork = run_git(root, "merge-base", _find_commit(root, base), _find_commit(root, head)).decode().strip()
+    raw = run_git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _find_commit(root, head))
     fields = raw.decode("utf-8", errors="replace").split("\0")
     diff = []
     for about, path in zip(fields[:-1:2], fields[1::2], strict=True):
@@ -89,11 +89,11 @@ def _refusal(change: Change, size: int) -> str:
     return f"{size} bytes, where a file has at most {most_bytes}" if size > most_bytes else ""
 
 
-def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
+def _blob_sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     """The bytes of each plain file that is added, by git's own count."""
     added = [change for change in diff if change.letter == "A" and change.mode == _PLAIN_FILE]
     blobs = "".join(f"{change.blob}\n" for change in added).encode()
-    sizes = git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
+    sizes = run_git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
     for change, size in zip(added, sizes, strict=True):
         if not size.isdigit():
             raise UserError(
@@ -103,9 +103,9 @@ def _sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
     return {change.path: int(size) for change, size in zip(added, sizes, strict=True)}
 
 
-def _taken(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
+def _duplicate_sessions(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
     """A second session of an id that is here would add its runs to the first one's."""
-    listed = git(root, "ls-tree", "-r", "-z", "--name-only", _commit(root, base), "--", "results")
+    listed = run_git(root, "ls-tree", "-r", "-z", "--name-only", _find_commit(root, base), "--", "results")
     there = store.session_folders(listed.decode("utf-8", errors="replace").split("\0"))
     brought = (change.path for change in diff if _PLACE.fullmatch(change.path))
     for session, folder in store.session_folders(brought).items():
@@ -113,11 +113,11 @@ def _taken(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
             yield f"{folder}/session.json: session '{session}' is in '{there[session]}' already"
 
 
-def _commit(root: Path, name: str) -> str:
-    return git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
+def _find_commit(root: Path, name: str) -> str:
+    return run_git(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 
-def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] | None = None) -> bytes:
+def run_git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] | None = None) -> bytes:
     """What git answers; raises UserError with its last line where it refuses."""
     try:
         done = subprocess.run(
@@ -141,10 +141,10 @@ def git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] 
     return done.stdout
 
 
-def judge(root: Path, base: str, head: str) -> None:
+def judge_commit(root: Path, base: str, head: str) -> None:
     """Judges the records that a commit adds; raises GateError naming how many things are wrong."""
     with TemporaryDirectory() as folder:
-        refused = laid_out(root, base, head, Path(folder))
+        refused = lay_out_contribution(root, base, head, Path(folder))
         for problem in refused:
             print(text.clean(problem, 500), file=sys.stderr)
         if refused:
@@ -153,14 +153,14 @@ def judge(root: Path, base: str, head: str) -> None:
     for change in changes_over_pauses(brought):
         print(f"note: {text.clean(change, 500)}")
     machines = {session.machine for session in brought.sessions}
-    accounts = _beside(root, brought).accounts
+    accounts = _analyse_beside(root, brought).accounts
     for line in account_lines(account for account in accounts if account.machine in machines):
         print(line)
     print("They agree with themselves and their session; only measuring again shows that they were measured.")
     print("the records are good")
 
 
-def mine(root: Path) -> None:
+def judge_mine(root: Path) -> None:
     """Judges what this clone's results would bring, and prints the lines that send it; pushes nothing.
 
     Raises GateError where the gate would refuse it.
@@ -168,32 +168,32 @@ def mine(root: Path) -> None:
     base = next((name for name in BASES if _is_commit(root, name)), None)
     if base is None:
         raise UserError("this is no git clone with a commit", remedy="contribute from a clone")
-    judge(root, base, _committed(root))
+    judge_commit(root, base, _commit_results(root))
     print("Nothing was sent. These lines send it, under CC0 1.0:")
     print("  git switch -c my-card && git add results && git commit -m 'Add a record of my card'")
     print("  git push -u origin my-card")
 
 
-def _committed(root: Path) -> str:
+def _commit_results(root: Path) -> str:
     """A commit of HEAD and the results that no branch holds; the clone's own index stays as it is."""
     with TemporaryDirectory() as folder:
         names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
         environ = {**os.environ, **{f"GIT_{name}": "gpudyno" for name in names}}
         environ["GIT_INDEX_FILE"] = str(Path(folder) / "index")
-        git(root, "read-tree", "HEAD", environ=environ)
-        git(root, "add", "--", "results", environ=environ)
-        tree = git(root, "write-tree", environ=environ).decode().strip()
+        run_git(root, "read-tree", "HEAD", environ=environ)
+        run_git(root, "add", "--", "results", environ=environ)
+        tree = run_git(root, "write-tree", environ=environ).decode().strip()
         line = ("commit-tree", tree, "-p", "HEAD", "-m", "Add records")
-        return git(root, *line, environ=environ).decode().strip()
+        return run_git(root, *line, environ=environ).decode().strip()
 
 
 def _is_commit(root: Path, name: str) -> bool:
     with suppress(UserError):
-        return bool(git(root, "rev-parse", "--verify", "-q", name))
+        return bool(run_git(root, "rev-parse", "--verify", "-q", name))
     return False
 
 
-def _beside(root: Path, brought: Results) -> Analysis:
+def _analyse_beside(root: Path, brought: Results) -> Analysis:
     """The contribution's newest session beside this clone's records; no buyer's file."""
     evidence = evidence_in(root, purchase=False)
     both = (evidence.results, brought)

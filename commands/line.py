@@ -84,15 +84,15 @@ class Line:
                 gc.set_threshold(*GARBAGE)
                 # What ends with the process is not looked through for cycles once more.
                 atexit.register(gc.freeze)
-                with _ending(), _harmless_streams():
-                    body(*([_loaded(self.root, chosen)] if names else []), **named)
+                with _translate_errors(), _harmless_streams():
+                    body(*([_load_settings(self.root, chosen)] if names else []), **named)
 
             # A line may have them in any order; parameters without a default come first.
             parameters = sorted([*own, *asked], key=lambda one: one.default is not inspect.Parameter.empty)
             context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
             made = task(**options, help=words, auto_shortflags=False)(guarded)
-            self.verbs[made.name] = _known(parameters, names, word)
+            self.verbs[made.name] = _make_verb(parameters, names, word)
             return made
 
         return decorate
@@ -111,25 +111,25 @@ class Line:
         if explained and {"--help", "-h"} & {*core.unparsed}:
             core[0].args["help"].set_value(explained, cast=False)
             core.unparsed.clear()
-        with _ending():
-            core.unparsed[:] = placed(core.unparsed, self.verbs)
+        with _translate_errors():
+            core.unparsed[:] = place_options(core.unparsed, self.verbs)
 
 
-def _known(parameters: Sequence[inspect.Parameter], settings: Sequence[str], word: str) -> Verb:
+def _make_verb(parameters: Sequence[inspect.Parameter], settings: Sequence[str], word: str) -> Verb:
     return Verb(
         positionals=sum(one.default is inspect.Parameter.empty for one in parameters),
-        options=frozenset(_option(one.name) for one in parameters),
-        flags=frozenset(_option(one.name) for one in parameters if isinstance(one.default, bool)),
-        settings=frozenset(map(_option, settings)),
-        word=_option(word) if word else "",
+        options=frozenset(_option_name(one.name) for one in parameters),
+        flags=frozenset(_option_name(one.name) for one in parameters if isinstance(one.default, bool)),
+        settings=frozenset(map(_option_name, settings)),
+        word=_option_name(word) if word else "",
     )
 
 
-def _option(name: str) -> str:
+def _option_name(name: str) -> str:
     return f"--{name.strip('_').replace('_', '-')}"
 
 
-def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
+def _load_settings(root: Path, chosen: Mapping[str, Any]) -> Any:
     # Loads pydantic, which listing the verbs does not need.
     from harness import settings
 
@@ -140,7 +140,7 @@ def _loaded(root: Path, chosen: Mapping[str, Any]) -> Any:
     return loaded
 
 
-def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], list[Given]]:
+def parse_line(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], list[Given]]:
     """A line by its verbs, and the words before the first of them."""
     before: list[str] = []
     line: list[Given] = []
@@ -152,7 +152,7 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
         name, _, value = word.partition("=")
         if known is not None and name in first_with and word.startswith("--"):
             whose = known if name in known.options else first_with[name]
-            line[-1].options.append((name, value if "=" in word else _value(name, whose, rest)))
+            line[-1].options.append((name, value if "=" in word else _take_value(name, whose, rest)))
         elif known is not None and not word.startswith("-") and len(line[-1].words) < known.positionals:
             line[-1].words.append(word)
         elif word in verbs:
@@ -169,20 +169,20 @@ def parsed(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], 
     return before, line
 
 
-def _value(name: str, verb: Verb, rest: list[str]) -> str | None:
+def _take_value(name: str, verb: Verb, rest: list[str]) -> str | None:
     """Takes an option's value off the rest of the line, where it has one."""
     if not rest or name in verb.flags:
         return None
     return rest.pop(0)
 
 
-def placed(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
+def place_options(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
     """The same line with each option behind the verbs that take it: settings behind all that do.
 
     An option that no verb of the line takes stays where it is, and Invoke refuses it. Raises UserError where
     one setting has two values, and for words without a verb.
     """
-    before, line = parsed(words, verbs)
+    before, line = parse_line(words, verbs)
     if before and not line:
         raise UserError(f"'{before[0]}' is no verb", remedy="`invoke` alone lists them")
     stays: list[list[Option]] = [[] for _ in line]
@@ -210,7 +210,7 @@ def placed(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
 
 
 @contextmanager
-def _ending() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """What went wrong as one sentence on standard error, with the exit code of its kind."""
     try:
         yield
@@ -252,7 +252,7 @@ class _Harmless:
         return getattr(self.plain, name)
 
 
-def plain(stream: TextIO) -> TextIO:
+def plain_stream(stream: TextIO) -> TextIO:
     """The stream itself, for bars and colours that are ours."""
     return stream.plain if isinstance(stream, _Harmless) else stream
 
@@ -264,7 +264,7 @@ def _harmless_streams() -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.stdout, sys.stderr = (_Harmless(plain(stream)) for stream in before)
+    sys.stdout, sys.stderr = (_Harmless(plain_stream(stream)) for stream in before)
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from commands.plans import matrix
+from commands import plan
 from commands.terminal import PlanWatcher, Screen
 from harness.data import chest_xray
 from harness.data.datasets import DATASETS, find_dataset
@@ -72,13 +72,13 @@ class RunOptions:
     """After these no further trial starts; the settings' budget goes before."""
 
 
-def one_data_set(root: Path, name: str, source: str = "") -> None:
+def build_data_set(root: Path, name: str, source: str = "") -> None:
     """Fetches one data set or a program's source, or takes it from `source`, a folder or file of the user's.
 
     With a program goes its data, where `source` has that. Raises NoNetwork where it cannot be had.
     """
     folder = default_folder()
-    program, given = _program(root, name), expand_path(source) if source else None
+    program, given = _find_program(root, name), expand_path(source) if source else None
     with Screen() as screen:
         if program is not None:
             data = DATASETS.get(program.input.data) if program.input else None
@@ -91,7 +91,7 @@ def one_data_set(root: Path, name: str, source: str = "") -> None:
             source_tree.bring_source(program, given, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
         elif name == chest_xray.NAME:
-            _made_ready(name, source, screen)
+            _prepare_xrays(name, source, screen)
         else:
             if given:
                 bring_dataset(find_dataset(name), given, folder)
@@ -100,14 +100,14 @@ def one_data_set(root: Path, name: str, source: str = "") -> None:
             screen.say(f"{name}: complete in {folder}")
 
 
-def _program(root: Path, name: str) -> Program | None:
+def _find_program(root: Path, name: str) -> Program | None:
     """A program of this clone by its name, or by the path of its file; null where that is none."""
     path = name if name.endswith(".toml") else f"workloads/programs/{name}.toml"
     there = (root / path).is_file()
     return own_file.read_program((root / path).read_bytes(), path) if there else None
 
 
-def _made_ready(name: str, source: str, screen: Screen) -> None:
+def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
     if not source:
         raise UserError(
             "ChestX-ray14 is behind a form of its makers, so it cannot be fetched",
@@ -148,7 +148,7 @@ def data_progress(screen: Screen) -> FetchProgress:
     return show
 
 
-def build(root: Path, settings: Settings, *, with_data: bool) -> None:
+def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
     """Makes the environment that the plan needs here, or says that it is made.
 
     `with_data` also fetches the plan's data, unless the image alone was named.
@@ -157,7 +157,7 @@ def build(root: Path, settings: Settings, *, with_data: bool) -> None:
     with Screen() as screen:
         for note in notes:
             screen.say(note)
-        made, engine, _ = environments_of(root, settings, images, engine, screen)
+        made, engine, _ = build_environments(root, settings, images, engine, screen)
         for built in made:
             what = built.environment.tag or built.environment.image
             pinned = "pinned" if built.environment.pinned else "UNPINNED"
@@ -172,7 +172,7 @@ _failed_builds: dict[tuple[str, str], MachineError] = {}
 """By image and engine, what a `build` of this line met: the `run` behind it does not try that again."""
 
 
-def environments_of(
+def build_environments(
     root: Path, settings: Settings, images: Sequence[Image], engine: Engine, screen: Screen
 ) -> tuple[tuple[Built, ...], Engine, tuple[str, ...]]:
     """The environments, the one engine that holds them, and what is to be noted of a session in them.
@@ -185,17 +185,17 @@ def environments_of(
         try:
             if place in _failed_builds:
                 raise _failed_builds[place]
-            made.append(_made(image, engine, screen))
+            made.append(_build_image(image, engine, screen))
         except MachineError as error:
             venv, note = fall_back_to_venv(root, settings, image, engine, error)
             screen.clear()
             screen.say(note)
             _failed_builds[place] = error
-            return tuple(_made(each, venv, screen) for each in images), venv, (note,)
+            return tuple(_build_image(each, venv, screen) for each in images), venv, (note,)
     return tuple(made), engine, ()
 
 
-def _made(image: Image, engine: Engine, screen: Screen) -> Built:
+def _build_image(image: Image, engine: Engine, screen: Screen) -> Built:
     try:
         return engine.built_environment(image)
     except NotBuilt:
@@ -209,7 +209,7 @@ def _made(image: Image, engine: Engine, screen: Screen) -> Built:
     return built
 
 
-def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
+def prepare_with_pins(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     """What a line works with, before anything is built or fetched."""
     setup = run_setup.prepare_run(root, settings)
     if not how.first:
@@ -218,25 +218,25 @@ def prepared(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     return replace(setup, image=image)
 
 
-def run(root: Path, settings: Settings, how: RunOptions) -> Outcome:
+def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
     """Runs what is missing of a plan, and says what it did.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
     CardError where --strict meets a card that is slow or wrong.
     """
-    setup = prepared(root, settings, how)
+    setup = prepare_with_pins(root, settings, how)
     if how.keep is not None:
         setup = narrow_plan(setup, how.keep)
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
         machine_id(user_state_folder())
-        built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
+        built, engine, noted = build_environments(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock():
-            outcome = _run(setup, built, resolved, how, screen)
+            outcome = _run_trials(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen)
     if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
@@ -273,16 +273,16 @@ def _say_selfcheck(root: Path, session: str) -> None:
         )
 
 
-def _run(
+def _run_trials(
     setup: RunSetup, built: Sequence[Built], resolved: dict[str, Resolved], how: RunOptions, screen: Screen
 ) -> Outcome:
     chosen = choose_trials(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = math.inf if at_most_seconds is None else time.monotonic() + at_most_seconds
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
-    opened = None if how.new_session else _going_on(setup, chosen, screen, exactly=exactly)
+    opened = None if how.new_session else _resumable_session(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        screen.say("\n".join(matrix.lines(setup, chosen)))
+        screen.say("\n".join(plan.plan_lines(setup, chosen)))
         number = session.next_session_number(
             machine_folder(user_state_folder()), setup.root, setup.machine.id
         )
@@ -298,7 +298,7 @@ def _run(
     return run_session(ready_run(setup, built, resolved), opened, watcher, budget, retry=how.retry)
 
 
-def _going_on(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
+def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
     """The open session, if what it asks for is still what this line would ask for; or `exactly` that."""
     opened = session.find_open_session(setup.root, setup.plan.name, session_against(setup))
     if opened is None:

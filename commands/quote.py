@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tomlkit
 
-from commands.terminal import relative
+from commands.terminal import relative_path
 from harness.errors import UserError
 from harness.record import Model, Record
 from harness.record.store import read_results
@@ -26,7 +26,7 @@ TrainedWork = tuple[str, str, str, int]
 """Workload, model, precision and batch size."""
 
 
-def on_record(records: Sequence[Record]) -> tuple[list[str], list[TrainedWork]]:
+def recorded_works(records: Sequence[Record]) -> tuple[list[str], list[TrainedWork]]:
     """Return each card and each training on one device, as the report names them.
 
     Where machines of several labels have a card of one name, it is named by their labels.
@@ -46,18 +46,18 @@ def on_record(records: Sequence[Record]) -> tuple[list[str], list[TrainedWork]]:
     return sorted(cards), sorted(works)
 
 
-def as_file(cards: Sequence[str], works: Sequence[TrainedWork]) -> str:
+def purchase_text(cards: Sequence[str], works: Sequence[TrainedWork]) -> str:
     """Return the file's text: one offer for each card, and one line of work for each work on record."""
-    lines = [OPENING, *_keys(Purchase, {})]
+    lines = [OPENING, *_key_lines(Purchase, {})]
     for card in cards or ("",):
-        lines += ["", "# [[offer]]", *_keys(Offer, {"card": card})]
+        lines += ["", "# [[offer]]", *_key_lines(Offer, {"card": card})]
     for workload, model, precision, batch_size in works:
         work = {"workload": workload, "model": model, "precision": precision, "batch_size": batch_size}
-        lines += ["", "# [[work]]", *_keys(PurchaseWork, work)]
+        lines += ["", "# [[work]]", *_key_lines(PurchaseWork, work)]
     return "\n".join(lines) + "\n"
 
 
-def _keys(table: type[Model], known: Mapping[str, object]) -> Iterator[str]:
+def _key_lines(table: type[Model], known: Mapping[str, object]) -> Iterator[str]:
     """Yield a line for each known key of a table, and for each that has a meaning."""
     for name, field in table.model_fields.items():
         given = tomlkit.dumps({name: known[name]}).strip() if name in known else f"{name} ="
@@ -71,7 +71,9 @@ def quote(root: Path) -> None:
     """Writes purchase.toml, and says so; raises UserError where it is there already."""
     path = root / "purchase.toml"
     if path.exists():
-        raise UserError(f"{relative(path)} is there already", remedy="edit it, or move it away for a new one")
-    cards, works = on_record([stored.record for stored in read_results(root).records])
-    path.write_text(as_file(cards, works), encoding="utf-8")
-    print(f"written: {relative(path)}, with {len(cards)} cards and {len(works)} works; edit it")
+        raise UserError(
+            f"{relative_path(path)} is there already", remedy="edit it, or move it away for a new one"
+        )
+    cards, works = recorded_works([stored.record for stored in read_results(root).records])
+    path.write_text(purchase_text(cards, works), encoding="utf-8")
+    print(f"written: {relative_path(path)}, with {len(cards)} cards and {len(works)} works; edit it")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.bundle.judgement import LEVELS, Demand, Judgement, judge, shortfall
 from harness.errors import GateError, UserError
-from harness.plan.plan_file import questions
+from harness.plan.plan_file import plan_questions
 from harness.record import Harness
 from harness.record.store import Results
 from harness.run.assemble import this_harness
@@ -101,7 +101,7 @@ def order_of(root: Path, found: Judgement) -> Analysis:
     """Return what a bundle's records say, by the claims and cards of this clone."""
     stated = found.stated
     request = AnalysisRequest(
-        stated.as_of, session=stated.session, margin=stated.margin, questions=questions(root)
+        stated.as_of, session=stated.session, margin=stated.margin, questions=plan_questions(root)
     )
     return analyse(evidence_in(root, found.results, purchase=False), request)
 

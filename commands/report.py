@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from commands.bundle import committed_sessions
-from commands.expected import expected_of, on_paper, should
-from commands.plans.prospects import prospects
+from commands.expect import expect_cards, expected_speeds, paper_speeds
+from commands.prospects import find_prospects
 from commands.recipient import bundle_files, judged, together
-from commands.terminal import Screen, account_lines, relative
+from commands.terminal import Screen, account_lines, relative_path
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.errors import GateError, UserError
 from harness.files import name_in_errors
 from harness.machine import machine_id, user_state_folder
-from harness.plan.plan_file import questions
+from harness.plan.plan_file import plan_questions
 from harness.record import Question, machine_differences, store
 from harness.run.jobs import submission
 from harness.settings import Settings
@@ -48,7 +48,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
 
     Raises UserError where the gate is no ratio.
     """
-    fail_below = None if gate is None else _ratio(gate)
+    fail_below = None if gate is None else _parse_ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
     found = compare_named(analysis.on_record, first, second, known_sizes(root))
     differ = dict.fromkeys(
@@ -63,7 +63,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")
 
 
-def _ratio(given: str) -> float:
+def _parse_ratio(given: str) -> float:
     """A ratio between 0 and 10 as a user writes it."""
     with suppress(ValueError):
         if 0 < float(given) < 10:
@@ -71,7 +71,7 @@ def _ratio(given: str) -> float:
     raise UserError(f"--fail-below '{given[:40]}' is no ratio", remedy="give one such as 0.95")
 
 
-def _longer(analysis: Analysis) -> str:
+def _longer_line(analysis: Analysis) -> str:
     """The line that a first look leads to; empty for a session of any other plan."""
     session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
     if session is None or session.plan != Settings().plan:
@@ -79,7 +79,7 @@ def _longer(analysis: Analysis) -> str:
     return LONGER_ON_CPU if devices == {"cpu"} else LONGER_ON_GPU
 
 
-def _ends_of_logs(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
+def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
     """Return the last lines of each failed trial's log that is still here, by the record's path."""
     found = {}
     for stored in analysis.evidence.results.records:
@@ -117,23 +117,23 @@ class ReportOptions:
     """Whether bundles from before there were statements are read as well."""
 
 
-def make(root: Path, how: ReportOptions) -> None:
+def make_report(root: Path, how: ReportOptions) -> None:
     """Writes the page, and prints in a few lines what it holds, where it is, and what to do next."""
     out = root / "report" / "out"
-    analysis, written = report_on(root, out, how)
+    analysis, written = write_report(root, out, how)
     screen = Screen()
     for line in account_lines(analysis.accounts) if how.bundles else ():
         screen.say(f"  {line}")
     one = page_one(analysis, systems_of(analysis))
     screen.say(f"answer:   {render.answer(one.headline)}")
-    screen.say(f"page:     {relative(written.html)}")
+    screen.say(f"page:     {relative_path(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
-        screen.say(f"PDF:      {relative(pdf)}")
+        screen.say(f"PDF:      {relative_path(pdf)}")
     screen.say(f"next:     {' && '.join(one.next_commands) or 'invoke claims --here'}")
 
 
-def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
+def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
     bundles = [judged(root, path, how.asked, older=how.older) for path in bundle_files(how.bundles)]
     named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
@@ -143,7 +143,7 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
         machine_id(user_state_folder()),
         how.baseline,
         question=how.question,
-        questions=questions(root),
+        questions=plan_questions(root),
         named=named if len(named) > 1 else (),
     )
     if bundles:
@@ -153,10 +153,12 @@ def report_on(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, Writ
     else:
         request = replace(request, committed=committed_sessions(root))
         analysis = analyse(evidence_in(root), request)
-        ahead, logs = prospects(root, analysis), _ends_of_logs(root, analysis)
+        ahead, logs = find_prospects(root, analysis), _log_ends(root, analysis)
         request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
-    request = replace(request, longer=_longer(analysis), **_expected(root, analysis, how.expect))
-    tables = on_paper(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
+    request = replace(
+        request, longer=_longer_line(analysis), **_expectation_fields(root, analysis, how.expect)
+    )
+    tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     analysis = analysis.answering(request, tables)
     with name_in_errors(out):
         written = write(analysis, out, csv=True, png=how.png)
@@ -172,12 +174,12 @@ def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:
     return sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table]))
 
 
-def _expected(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
+def _expectation_fields(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
     """The parts of a request that the tables of this clone answer; none where it has no tables."""
     if not card and not (root / FOLDER).is_dir():
         return {}
     return {
-        "asked": expected_of(root, analysis, card),
-        "should": should(root, analysis),
+        "asked": expect_cards(root, analysis, card),
+        "should": expected_speeds(root, analysis),
         "sizes": known_sizes(root),
     }

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from commands.line import plain
+from commands.line import plain_stream
 from harness.errors import escape_controls
 from harness.record import Limit, Record, TrialSpec, Variant, events
 from harness.units import format_duration
@@ -33,7 +33,7 @@ class Screen:
     """One line's terminal: news, and below them a line that moves, or without a terminal one now and then."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(file=plain(sys.stdout), soft_wrap=True, highlight=False)
+        self.console = console or Console(file=plain_stream(sys.stdout), soft_wrap=True, highlight=False)
         self._progress = Progress(
             TextColumn(
                 "{task.description}",
@@ -125,7 +125,7 @@ class PlanWatcher:
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
         """Trial `number` of `count` starts."""
         self._trial, self._began = trial.id, time.monotonic()
-        self._label = f"[{number}/{count}] {name_of(trial)}"
+        self._label = f"[{number}/{count}] {trial_words(trial)}"
         self._screen.move(self._label, left_seconds=self._left())
 
     def _left(self) -> float | None:
@@ -149,7 +149,7 @@ class PlanWatcher:
         self._ran_seconds += record.wall_seconds
         self._ran_estimate += self._estimates.pop(record.trial.id, record.wall_seconds)
         self._screen.clear()
-        line = f"{self._label or name_of(record.trial)}: {result_of(record)}"
+        line = f"{self._label or trial_words(record.trial)}: {result_words(record)}"
         self._screen.say(line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 1]}…")
 
     def say(self, line: str) -> None:
@@ -157,7 +157,7 @@ class PlanWatcher:
         self._screen.say(line)
 
 
-def relative(path: Path) -> Path:
+def relative_path(path: Path) -> Path:
     """A path as a person in this folder would type it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
@@ -171,21 +171,21 @@ def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
             yield f"  {text.count(account.absent_sessions, 'session')} of its numbers not here"
 
 
-def name_of(trial: TrialSpec) -> str:
+def trial_words(trial: TrialSpec) -> str:
     """A trial in a few words."""
     variant = trial.asked.variant
     size = f" {variant.image_size} px" if variant.image_size else ""
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
-    extra = f" {special(variant)}" if special(variant) else ""
+    extra = f" {special_words(variant)}" if special_words(variant) else ""
     extra += "".join(f" {name}={value}" for name, value in trial.asked.variables.items())
     return (
         f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} "
-        f"batch {variant.batch_size}{extra} {variant.data_mode}{_length(variant.limit)} "
+        f"batch {variant.batch_size}{extra} {variant.data_mode}{_limit_words(variant.limit)} "
         f"repeat {trial.repeat}{generated}"
     )
 
 
-def _length(limit: Limit) -> str:
+def _limit_words(limit: Limit) -> str:
     """How long a trial goes on."""
     if limit.steps is not None:
         return f" {limit.steps} steps"
@@ -196,7 +196,7 @@ def _length(limit: Limit) -> str:
     return " 1 epoch" if limit.epochs == 1 else f" {limit.epochs} epochs"
 
 
-def special(variant: Variant) -> str:
+def special_words(variant: Variant) -> str:
     """What is not as usual: several devices and how they share work, a layout, a profile, options."""
     parallel = variant.options.get("parallel")
     words = (
@@ -212,7 +212,7 @@ def special(variant: Variant) -> str:
     return " ".join(word for word in (*words, *options) if word)
 
 
-def result_of(record: Record) -> str:
+def result_words(record: Record) -> str:
     """A record in a line."""
     if record.failure is not None:
         again = " (will be tried again)" if record.failure.kind == "machinery" else ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from commands.measure import environments_of
-from commands.terminal import Screen, result_of
+from commands.measure import build_environments
+from commands.terminal import Screen, result_words
 from harness.errors import GateError, UserError
 from harness.machine import machine_folder, user_state_folder
 from harness.plan.estimate import Speeds
@@ -25,7 +25,7 @@ from harness.run import session
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, draft_session, session_against
 from harness.run.own_folder import copy_folder
-from harness.run.own_program import PLAN, OwnAsked, OwnRun, own_run
+from harness.run.own_program import PLAN, OwnAsked, OwnRun, prepare_own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget
 from harness.run.runner import run_session as run_session
@@ -51,7 +51,7 @@ class TryOptions:
     minutes: float = 10.0
 
 
-def options_of(until: str, minutes: str) -> TryOptions:
+def parse_options(until: str, minutes: str) -> TryOptions:
     """Return when a line has its answer; raises UserError for what is no share or no number."""
     share, number = until.strip().removesuffix("%"), minutes.strip().removesuffix("m")
     try:
@@ -63,7 +63,7 @@ def options_of(until: str, minutes: str) -> TryOptions:
     return found
 
 
-def asked_of(
+def parse_asked(
     command: str,
     against_command: str,
     folder: str,
@@ -100,7 +100,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
 
     Raises what own_run() raises, and GateError where no process gave a figure.
     """
-    own = own_run(asked, Path.cwd())
+    own = prepare_own_run(asked, Path.cwd())
     if own.interpreter is not None and settings.python is None:
         settings = settings.model_copy(update={"python": own.interpreter})
     if settings.engine == "auto":
@@ -112,23 +112,23 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
-        built, engine, noted = environments_of(root, settings, setup.images_used, setup.engine, screen)
+        built, engine, noted = build_environments(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         ready = ready_run(setup, built, {}, own)
         copy_folder(own.folder, copies_folder(root))
         size = text.count(len(own.folder.files), "file")
         screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
         with run_lock():
-            opened = _opened(setup, ready, own, screen)
+            opened = _open_session(setup, ready, own, screen)
             watcher = TryWatcher(screen, how, len(own.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        _say_answer(screen, answer_of(sides_of(records), how.within), records, asked)
+        _say_answer(screen, answer_of(collect_sides(records), how.within), records, asked)
     return outcome
 
 
-def _opened(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Session:
+def _open_session(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Session:
     """Return the open session that this very line began, else a new one."""
     stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
     planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
@@ -168,7 +168,7 @@ class TryWatcher:
     def trial_ends(self, record: Record) -> None:
         """Say what it gave."""
         self._screen.clear()
-        self._screen.say(f"{self._label}: {result_of(record)}")
+        self._screen.say(f"{self._label}: {result_words(record)}")
 
     def say(self, line: str) -> None:
         """Say one line of news."""
@@ -186,7 +186,7 @@ class TryWatcher:
                 self.say(
                     f"a process takes {format_duration(seconds)}: an answer needs about --minutes {minutes}"
                 )
-        found = answer_of(sides_of(records), self._how.within)
+        found = answer_of(collect_sides(records), self._how.within)
         return found.state if found.is_enough else ""
 
     def estimate(self, trial: TrialSpec, records: Sequence[Record]) -> float:
@@ -194,7 +194,7 @@ class TryWatcher:
         return max((record.wall_seconds for record in records), default=0.0)
 
 
-def sides_of(records: Sequence[Record]) -> tuple[SideRuns, ...]:
+def collect_sides(records: Sequence[Record]) -> tuple[SideRuns, ...]:
     """Return the speeds of each side that has a figure, by its command and its stack, in the order asked."""
     sides: dict[tuple[str, StackKey], list[tuple[int, float, Measurement]]] = {}
     for record in records:
@@ -203,10 +203,10 @@ def sides_of(records: Sequence[Record]) -> tuple[SideRuns, ...]:
             continue
         runs = sides.setdefault((asked.variant.model, asked.stack), [])
         runs.append((record.trial.repeat, summary.throughput, measured))
-    return tuple(_side(*key, runs) for key, runs in sides.items())
+    return tuple(_side_runs(*key, runs) for key, runs in sides.items())
 
 
-def _side(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Measurement]]) -> SideRuns:
+def _side_runs(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Measurement]]) -> SideRuns:
     own = [measured.own for _, _, measured in runs if measured.own]
     printed = tuple(each.printed_rate for each in own if each.printed_rate)
     return SideRuns(
@@ -243,15 +243,17 @@ def _say_answer(screen: Screen, found: TryAnswer, records: Sequence[Record], ask
     stacks = len({side.stack for side, _ in found.sides})
     names = [side_name(side.name, side.stack, stacks) for side, _ in found.sides]
     for (side, interval), name in zip(found.sides, names, strict=True):
-        screen.say(f"{name}: {_range(side, interval)}, {text.count(len(side.rates), 'process', 'processes')}")
+        screen.say(
+            f"{name}: {_range_words(side, interval)}, {text.count(len(side.rates), 'process', 'processes')}"
+        )
     if found.state in STATES:
         screen.say(f"answer: {STATES[found.state]}")
     elif found.ratio is not None:
-        screen.say(f"answer: {_order(names, found.state, found.ratio)}, {where}")
+        screen.say(f"answer: {_order_words(names, found.state, found.ratio)}, {where}")
     else:
-        screen.say(f"answer: {names[0]} does {_range(*found.sides[0])}, {where}")
+        screen.say(f"answer: {names[0]} does {_range_words(*found.sides[0])}, {where}")
     if not found.is_enough:
-        screen.say(f"next: {_same_line()} --minutes 20")
+        screen.say(f"next: {_resume_line()} --minutes 20")
 
 
 def side_name(name: str, stack: StackKey, stacks: int) -> str:
@@ -261,7 +263,7 @@ def side_name(name: str, stack: StackKey, stacks: int) -> str:
     return name if stacks == 1 else f"{name} ({variables or lock})"
 
 
-def _range(side: SideRuns, interval: Interval | None) -> str:
+def _range_words(side: SideRuns, interval: Interval | None) -> str:
     prints = f"; it prints {fmean(side.printed):,.4g} {side.printed_unit}s/s" if side.printed else ""
     if interval is None:
         return f"{fmean(side.rates):,.4g} {side.unit}s/s{prints}"
@@ -269,7 +271,7 @@ def _range(side: SideRuns, interval: Interval | None) -> str:
     return f"{middle} {side.unit}s/s ({low} to {high}){prints}"
 
 
-def _order(names: Sequence[str], state: str, ratio: Interval) -> str:
+def _order_words(names: Sequence[str], state: str, ratio: Interval) -> str:
     first, second = names
     low, best, high = ratio.low, ratio.estimate, ratio.high
     if state == "slower":
@@ -283,7 +285,7 @@ def _order(names: Sequence[str], state: str, ratio: Interval) -> str:
     return f"{first} is {best:.3g} times as fast as {second} {span}"
 
 
-def _same_line() -> str:
+def _resume_line() -> str:
     words = iter(sys.argv[1:])
     kept = [word for word in words if not (word == "--minutes" and next(words, True))]
     return shlex.join(("invoke", *(word for word in kept if not word.startswith("--minutes="))))

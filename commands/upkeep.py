@@ -43,16 +43,16 @@ OWN_NAMES = {"cpu": PREFIX, "era-2019": f"{PREFIX}_ERA"}
 TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
 
 
-def product(root: Path) -> tuple[str, ...]:
+def product_files(root: Path) -> tuple[str, ...]:
     """The product's own Python files: what git has of its folders; the folders themselves outside of git."""
     listed = command_output("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
     found = [name for name in listed.split("\0") if name.endswith(".py") and (root / name).is_file()]
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
-def tools(root: Path) -> Iterator[str]:
+def tool_problems(root: Path) -> Iterator[str]:
     """A sentence for each tool that is not content; none where the extra `test` is not installed."""
-    files = product(root)
+    files = product_files(root)
     for command in (*((*tool, *files) for tool in TOOLS), ("mypy",)):
         done = subprocess.run(
             [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True, check=False
@@ -64,7 +64,7 @@ def tools(root: Path) -> Iterator[str]:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
-def files(root: Path) -> Iterator[str]:
+def file_problems(root: Path) -> Iterator[str]:
     """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [
         partial(settings.load_settings, root, {}, {}),
@@ -99,13 +99,13 @@ def files(root: Path) -> Iterator[str]:
             yield f"{stored.path}: it begins in the future ({day}); look at the clock of its machine"
 
 
-def check(root: Path) -> None:
+def check_clone(root: Path) -> None:
     """Validates every file, then lints and type-checks the product; raises GateError where anything is wrong.
 
     Each problem is printed as it is found, so that one's own files come first.
     """
     found = 0
-    for problem in chain(files(root), tools(root)):
+    for problem in chain(file_problems(root), tool_problems(root)):
         found += 1
         print(problem, file=sys.stderr, flush=True)
     if found:
@@ -117,20 +117,20 @@ def check(root: Path) -> None:
     print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")
 
 
-def test(root: Path, only: str, *, whole: bool = False) -> int:
+def run_tests(root: Path, only: str, *, whole: bool = False) -> int:
     """Runs the tests, or pytest with the words `only`, and returns its exit code; each skip says why.
 
     `whole` are the long tests too.
     """
-    environ = built(root) | os.environ
+    environ = interpreter_variables(root) | os.environ
     if whole:
         environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
     if words := shlex.split(only):
         return subprocess.run([*PYTEST, *words], cwd=root, env=environ, check=False).returncode
-    return side_by_side(root, environ)
+    return run_side_by_side(root, environ)
 
 
-def side_by_side(root: Path, environ: Mapping[str, str]) -> int:
+def run_side_by_side(root: Path, environ: Mapping[str, str]) -> int:
     """Runs the tests of some folders beside all others, prints what they said last; gives a code of either.
 
     Either half needs little more than one core.
@@ -151,7 +151,7 @@ def side_by_side(root: Path, environ: Mapping[str, str]) -> int:
     return code
 
 
-def built(root: Path) -> dict[str, str]:
+def interpreter_variables(root: Path) -> dict[str, str]:
     """The variables that name the interpreters of those environments that are in `.venvs/`."""
     found = {}
     for name, image in load_images(root).images.items():

@@ -144,7 +144,9 @@ _READ_AND_WRITE = 0o006
 
 def cdi_devices(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> tuple[str, ...]:
     """The devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
-    return tuple(sorted({device for text in _specifications(files, folders) for device in _named(text)}))
+    return tuple(
+        sorted({device for text in _specifications(files, folders) for device in _specified_devices(text)})
+    )
 
 
 def _specifications(files: Files, folders: Iterable[str]) -> Iterator[str]:
@@ -154,7 +156,7 @@ def _specifications(files: Files, folders: Iterable[str]) -> Iterator[str]:
                 yield files.text(f"{folder}/{name}") or ""
 
 
-def _named(text: str) -> list[str]:
+def _specified_devices(text: str) -> list[str]:
     """Return one specification's devices, of YAML or JSON, which YAML includes; none where it is neither."""
     try:
         specification = yaml.safe_load(text)

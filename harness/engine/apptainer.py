@@ -20,8 +20,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.engine import build as building
 from harness.engine import container
+from harness.engine import image_build as building
 from harness.engine.container import RunSpec, User
 from harness.engine.docker import chown_to_trial_user
 from harness.engine.interface import Built, Handle, Say

@@ -19,9 +19,9 @@ from docker.context.context import Context
 from harness.engine import apptainer
 from harness.engine.access import Connection, engine_errors
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.build import build_settings
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
+from harness.engine.image_build import build_settings
 from harness.engine.interface import Engine
 from harness.engine.local import HereEngine, image_identity
 from harness.engine.venv import VenvEngine

@@ -14,7 +14,7 @@ from typing import Any
 import docker.errors
 
 from harness.engine import access, container
-from harness.engine import build as building
+from harness.engine import image_build as building
 from harness.engine.access import Connection, engine_errors
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.interface import GONE, Built, EngineFacts, Exit, Handle, Running, Say

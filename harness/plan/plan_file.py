@@ -137,7 +137,7 @@ def file_sha256(text: bytes) -> str:
     return text_sha256(_QUESTION.sub(b"", unix_line_ends(text)))
 
 
-def questions(root: Path) -> dict[str, Question]:
+def plan_questions(root: Path) -> dict[str, Question]:
     """Return what each plan asks, by its name; a file that cannot be read asks nothing."""
     asked: dict[str, Question] = {}
     for path in (root / "plans").glob("*.toml"):
@@ -213,13 +213,13 @@ def _refuse_question(question: Question, measures: Sequence[Measure], where: str
         problem = "no row has targets"
     elif workload and all(measure.workload != workload for measure in measures):
         problem = f"no row has the workload '{workload}'"
-    elif question.kind == "faster" and not _varies(question.by, measures, where):
+    elif question.kind == "faster" and not _is_varied(question.by, measures, where):
         problem = f"no two rows differ in {question.by}" if question.by else "it says not by what"
     if problem:
         raise PlanError(f"{where}: question: is = '{question.kind}': {problem}", remedy=KEYS)
 
 
-def _varies(factor: Factor | None, measures: Sequence[Measure], where: str) -> bool:
+def _is_varied(factor: Factor | None, measures: Sequence[Measure], where: str) -> bool:
     value_of = VARIED.get(factor) if factor else None
     if value_of is None:
         return factor is not None

@@ -72,18 +72,18 @@ def _drops(
     later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
     yield f"repeats beyond {most}", lambda item: item.trial.repeat > most
     for priority in (*later, 1):
-        yield from _drops_of(
+        yield from _priority_drops(
             priority, tuple(item for item in remaining if item.priority == priority), estimate
         )
     yield f"repeats beyond {some}", lambda item: item.trial.repeat > some
     for priority in later:
-        yield f"rows of priority {priority} in host mode", partial(_has, priority=priority)
+        yield f"rows of priority {priority} in host mode", partial(_matches, priority=priority)
     yield f"repeats beyond {fewest}", lambda item: item.trial.repeat > fewest
     for model in middle_depths(remaining):
-        yield f"the middle depth {model}", partial(_has, model=model)
+        yield f"the middle depth {model}", partial(_matches, model=model)
 
 
-def _drops_of(
+def _priority_drops(
     priority: int, items: PlannedTrials, estimate: TrialSeconds
 ) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
     """The same of one priority: its repeats, whole protocols and rows, but for short trials in host mode."""
@@ -97,7 +97,7 @@ def _drops_of(
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, partial(_has, twins=item.twins)
+        yield what, partial(_matches, twins=item.twins)
     if priority > 1:
         yield f"rows of priority {priority}", lambda item: item.trial.id in own
 
@@ -106,7 +106,7 @@ def _is_none_of(gone: Collection[str], item: Planned) -> bool:
     return item.trial.id not in gone
 
 
-def _has(item: Planned, **values: object) -> bool:
+def _matches(item: Planned, **values: object) -> bool:
     return all(getattr(item, name) == value for name, value in values.items())
 
 

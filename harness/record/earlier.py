@@ -12,7 +12,7 @@ RETIRED = (("summary", "method"), ("measurement", "anchors"), ("failure", "log_t
 """Keys that records 2 had at first: nothing is worked out from them."""
 
 
-def without_retired(raw: dict[str, Any]) -> dict[str, Any]:
+def drop_retired(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON of a record 2 without the keys that none has any more."""
     kept = dict(raw)
     for part, key in RETIRED:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from harness.errors import NoSpace, RecordError, UserError
 from harness.files import write_then_rename
 from harness.record import SCHEMA, Model, Record, Session
-from harness.record.earlier import without_retired
+from harness.record.earlier import drop_retired
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _read_strictly(text: bytes, where: str) -> Record:
     version = raw.get("record") if isinstance(raw, dict) else None
     if type(version) is not int or version != SCHEMA:
         raise OtherSchema(f"{where}: schema {version!r} is not {SCHEMA}", remedy=OTHER_GPUDYNO)
-    return Record.parse(json.dumps(without_retired(raw)), where)
+    return Record.parse(json.dumps(drop_retired(raw)), where)
 
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:

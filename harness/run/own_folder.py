@@ -62,13 +62,13 @@ def read_folder(root: Path) -> OwnFolder:
 
     Raises UserError where that is more than 200 MB, naming its largest folders.
     """
-    files = tuple(sorted(_listed_by_git(root) if git_root(root) else _walked(root)))
+    files = tuple(sorted(_git_files(root) if git_root(root) else _walk_files(root)))
     sizes = Counter({path: (root / path).lstat().st_size for path in files})
     if sizes.total() > MOST_BYTES:
-        raise _too_large(root, sizes)
+        raise _size_error(root, sizes)
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.as_posix()}\0{_kind(root / path)}\0".encode())
+        digest.update(f"{path.as_posix()}\0{_file_kind(root / path)}\0".encode())
         digest.update(_content_hash(root / path))
     return OwnFolder(root, files, digest.hexdigest())
 
@@ -90,7 +90,7 @@ def copy_folder(folder: OwnFolder, into: Path) -> Path:
     return copy
 
 
-def _listed_by_git(root: Path) -> Iterator[Path]:
+def _git_files(root: Path) -> Iterator[Path]:
     """Yield tracked and not ignored files, of submodules too."""
     for flags in (["--cached", "--recurse-submodules"], ["--others", "--exclude-standard"]):
         argv = ["git", "-C", str(root), "ls-files", "-z", *flags]
@@ -100,7 +100,7 @@ def _listed_by_git(root: Path) -> Iterator[Path]:
                 yield Path(name)
 
 
-def _walked(root: Path) -> Iterator[Path]:
+def _walk_files(root: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(root):
         here = Path(place)
         folders[:] = [
@@ -112,7 +112,7 @@ def _walked(root: Path) -> Iterator[Path]:
                 yield (here / name).relative_to(root)
 
 
-def _too_large(root: Path, sizes: Counter[Path]) -> UserError:
+def _size_error(root: Path, sizes: Counter[Path]) -> UserError:
     folders: Counter[str] = Counter()
     for path, size in sizes.items():
         folders[path.parts[0] if len(path.parts) > 1 else "."] += size
@@ -124,7 +124,7 @@ def _too_large(root: Path, sizes: Counter[Path]) -> UserError:
     )
 
 
-def _kind(path: Path) -> str:
+def _file_kind(path: Path) -> str:
     mode = path.lstat().st_mode
     return "link" if stat.S_ISLNK(mode) else "program" if mode & stat.S_IXUSR else "file"
 

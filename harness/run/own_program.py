@@ -123,7 +123,7 @@ class OwnRun:
         rng, planned = random.Random(seed), []
         firsts = [
             TrialSpec.from_request(
-                _request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds
+                _side_request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds
             )
             for side in self.sides
             for stack in stacks
@@ -135,7 +135,7 @@ class OwnRun:
         return tuple(planned)
 
 
-def _request(side: OwnSide, device: str, stack: StackKey) -> TrialRequest:
+def _side_request(side: OwnSide, device: str, stack: StackKey) -> TrialRequest:
     environment, lock_sha256, variables = stack
     variant = {"model": side.name, "precision": "program", "batch_size": 1, "data_mode": "host"}
     return TrialRequest.model_validate(
@@ -153,27 +153,27 @@ def _request(side: OwnSide, device: str, stack: StackKey) -> TrialRequest:
     )
 
 
-def own_run(asked: OwnAsked, here: Path) -> OwnRun:
+def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:
     """Return what a line asks for, given in the folder `here`.
 
     Raises UserError for a command that cannot be read, a folder that is too large or not there, a variable
     that is not set, and two commands that are one once their secrets are withheld.
     """
-    commands = [_words(text) for text in filter(None, (asked.command, asked.against_command))]
-    folder, at = _folder_of(commands[0], asked.folder, here)
+    commands = [_split_words(text) for text in filter(None, (asked.command, asked.against_command))]
+    folder, at = _find_folder(commands[0], asked.folder, here)
     taken = read_folder(folder)
-    shown = tuple(_kept_folders(asked.keep, folder, here))
+    shown = tuple(_find_kept_folders(asked.keep, folder, here))
     if missing := next((name for name in asked.env if name not in os.environ), None):
         raise UserError(f"--env {missing}: the variable is not set here", remedy="set it, or leave it out")
-    interpreter = _interpreter_of(commands[0], here)
+    interpreter = _find_interpreter(commands[0], here)
     if len(asked.per_step) not in (0, 1, len(commands)):
         raise UserError("--per-step has more numbers than there are commands", remedy="give one for each")
-    names = _names(commands)
+    names = _side_names(commands)
     sides = []
     for place, words in enumerate(commands):
         per_step = asked.per_step[min(place, len(asked.per_step) - 1)] if asked.per_step else None
         kept_of_it = OwnProgram(
-            command=_withheld(words),
+            command=_withhold_words(words),
             folder_sha256=taken.sha256,
             at=at,
             keep=tuple(each.path if each.root != "none" else WITHHELD for each in shown),
@@ -183,7 +183,7 @@ def own_run(asked: OwnAsked, here: Path) -> OwnRun:
             per_step=per_step,
             steps=asked.steps,
         )
-        sides.append(OwnSide(names[place], _started(words, interpreter, here, folder / at), kept_of_it))
+        sides.append(OwnSide(names[place], _start_words(words, interpreter, here, folder / at), kept_of_it))
     if len({side.asked.canonical() for side in sides}) < len(sides):
         raise UserError(
             "the two commands are equal once paths and secrets are withheld, and records would be too",
@@ -192,7 +192,7 @@ def own_run(asked: OwnAsked, here: Path) -> OwnRun:
     return OwnRun(taken, tuple(sides), shown, interpreter)
 
 
-def _words(command: str) -> tuple[str, ...]:
+def _split_words(command: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
@@ -202,7 +202,7 @@ def _words(command: str) -> tuple[str, ...]:
     return words
 
 
-def _folder_of(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]:
+def _find_folder(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]:
     """Return the folder that is taken and where in it the program starts."""
     if given:
         start = (here / expand_path(given)).resolve()
@@ -222,7 +222,7 @@ def _folder_of(words: Sequence[str], given: str, here: Path) -> tuple[Path, str]
     return root, inside.relative_to(root).as_posix().removeprefix(".")
 
 
-def _kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[KeptFolder]:
+def _find_kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[KeptFolder]:
     home = Path.home()
     for place, each in enumerate(given, 1):
         path = Path(os.path.normpath(here / expand_path(each)))
@@ -236,7 +236,7 @@ def _kept_folders(given: Sequence[str], folder: Path, here: Path) -> Iterator[Ke
         yield KeptFolder(root, below, f"keep-{place}", path.resolve())
 
 
-def _interpreter_of(words: Sequence[str], here: Path) -> str | None:
+def _find_interpreter(words: Sequence[str], here: Path) -> str | None:
     """Return the interpreter that a path to one names, or that lies beside the program of an environment."""
     path = here / expand_path(words[0])
     beside = path.parent / "python"
@@ -245,7 +245,7 @@ def _interpreter_of(words: Sequence[str], here: Path) -> str | None:
     return str((path if path.name.startswith("python") else beside).absolute())
 
 
-def _started(words: Sequence[str], interpreter: str | None, here: Path, start: Path) -> tuple[str, ...]:
+def _start_words(words: Sequence[str], interpreter: str | None, here: Path, start: Path) -> tuple[str, ...]:
     """Return the words as a process is started in the copy: `python` is the environment's own."""
     first = words[0]
     if interpreter is not None and Path(first).name.startswith("python"):
@@ -256,7 +256,7 @@ def _started(words: Sequence[str], interpreter: str | None, here: Path, start: P
     return (first, *(str(expand_path(word)) if word.startswith("~") else word for word in words[1:]))
 
 
-def _withheld(words: Sequence[str]) -> tuple[str, ...]:
+def _withhold_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return a command without paths, names of persons or machines, and values of secrets."""
     names, public, secret = local_names(), [], False
     for word in words:
@@ -273,9 +273,9 @@ def _withheld(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(public)
 
 
-def _names(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _side_names(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return what a page calls each command: its program, and the words from which on two of them differ."""
-    public = [_withheld(words) for words in commands]
+    public = [_withhold_words(words) for words in commands]
     scripts = [
         next((Path(word).name for word in words[1:] if not word.startswith("-")), words[0])
         for words in public

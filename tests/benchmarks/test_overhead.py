@@ -49,15 +49,17 @@ def test_no_replicate_begins_after_the_seconds_and_one_that_takes_longer_ends_th
         asked.append((number, left))
         return SideSeconds([1.0], [1.0]) if number < 2 else None
 
-    assert overhead.compared(LOOP, replicate, 60.0).ratios == (1.0, 1.0)
+    assert overhead.compare_sides(LOOP, replicate, 60.0).ratios == (1.0, 1.0)
     assert [number for number, _ in asked] == [0, 1, 2]
     assert all(0 < left <= 60 for _, left in asked)
-    assert overhead.compared(LOOP, replicate, 0.0).ratios == ()
+    assert overhead.compare_sides(LOOP, replicate, 0.0).ratios == ()
 
 
 @pytest.mark.parametrize("pair", overhead.PROGRAMS, ids=lambda pair: pair.workload)
 def test_both_sides_are_asked_for_the_same_work_and_one_of_them_is_the_program_as_it_is(pair):
-    ours, theirs = (overhead.trial(pair, workload, 60.0).asked for workload in (pair.workload, "program"))
+    ours, theirs = (
+        overhead.make_trial(pair, workload, 60.0).asked for workload in (pair.workload, "program")
+    )
     shapes = [{name: getattr(asked.variant, name) for name in pair.shape} for asked in (ours, theirs)]
     assert shapes[0] | {"model": shapes[0]["model"].removeprefix("timm/")} == shapes[1] == dict(pair.shape)
     steps = pair.steps * (pair.rounds + overhead.LEFT_OUT)
@@ -74,11 +76,11 @@ def test_every_second_replicate_goes_the_other_way_and_one_that_fails_is_none(mo
         ran.append(workload)
         return took[workload]
 
-    monkeypatch.setattr(overhead, "side", side)
-    ratios = [overhead.retold(None, None, overhead.PROGRAMS[0], number, 10.0).ratio for number in (0, 1)]
+    monkeypatch.setattr(overhead, "run_side", side)
+    ratios = [overhead.run_retold(None, None, overhead.PROGRAMS[0], number, 10.0).ratio for number in (0, 1)]
     assert (ratios, ran) == ([0.5, 0.5], ["word_lm", "program", "program", "word_lm"])
     took["program"] = None
-    assert overhead.retold(None, None, overhead.PROGRAMS[0], 1, 10.0) is None
+    assert overhead.run_retold(None, None, overhead.PROGRAMS[0], 1, 10.0) is None
 
 
 def test_a_loop_that_fails_says_why_and_one_that_is_too_slow_is_none(tmp_path, monkeypatch):
@@ -87,9 +89,9 @@ def test_a_loop_that_fails_says_why_and_one_that_is_too_slow_is_none(tmp_path, m
     module = tmp_path / "benchmarks" / "loops.py"
     module.write_text("raise ValueError('the reason')")
     with pytest.raises(SystemExit, match="the reason"):
-        overhead.loops(Path(sys.executable), (), 0, 30.0)
+        overhead.run_loops(Path(sys.executable), (), 0, 30.0)
     module.write_text("import time; time.sleep(60)")
-    assert overhead.loops(Path(sys.executable), (), 0, 0.2) is None
+    assert overhead.run_loops(Path(sys.executable), (), 0, 0.2) is None
 
 
 @pytest.mark.torch
@@ -97,6 +99,6 @@ def test_a_loop_that_fails_says_why_and_one_that_is_too_slow_is_none(tmp_path, m
 def test_both_loops_run_in_a_process(monkeypatch):
     # No figure comes of it, and a second thread costs more than it saves.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    found = overhead.loops(Path(PYTHON), ("--rounds", "1", "--block-seconds", "0.1"), 1, 120.0)
+    found = overhead.run_loops(Path(PYTHON), ("--rounds", "1", "--block-seconds", "0.1"), 1, 120.0)
     assert len(found.ours) == len(found.theirs) == 1
     assert min(*found.ours, *found.theirs) > 0

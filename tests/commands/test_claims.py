@@ -5,7 +5,7 @@ import re
 import pytest
 
 from commands import claims, measure
-from commands.plans.prospects import images_of
+from commands.prospects import plan_images
 from harness.errors import UserError
 from harness.image.images import load_images
 from harness.plan import plan_file
@@ -22,7 +22,7 @@ def figures_in(lines):
 
 
 def test_the_list_names_every_claim_once(capsys):
-    claims.listed(ROOT)
+    claims.list_claims(ROOT)
     told = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in told) <= 80
     assert sorted(figures_in(told)) == sorted(c.id for c in claims_here().claims)
@@ -31,7 +31,7 @@ def test_the_list_names_every_claim_once(capsys):
 
 @pytest.mark.parametrize("asked", ["Perbos 2019", "004-perbos"])
 def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
-    claims.listed(ROOT, asked)
+    claims.list_claims(ROOT, asked)
     told = capsys.readouterr().out.splitlines()
     own = [claim.id for claim in claims_here().claims if claim.study == "004-perbos"]
     assert figures_in(told) == own
@@ -40,11 +40,11 @@ def test_the_list_of_one_study_is_had_by_its_name_and_by_its_id(asked, capsys):
 
 def test_a_study_that_there_is_not_is_refused():
     with pytest.raises(UserError, match="no study 'Nobody 2020'"):
-        claims.listed(ROOT, "Nobody 2020")
+        claims.list_claims(ROOT, "Nobody 2020")
 
 
 def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(capsys):
-    claims.here(ROOT, Settings(), "MI300X", rows=900)
+    claims.list_answers(ROOT, Settings(), "MI300X", rows=900)
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 
@@ -52,9 +52,9 @@ def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(
 def test_a_plan_is_counted_in_every_image_that_its_measures_name():
     asked = plan_file.load_plan(ROOT, "chexnet-cpu")
     images = load_images(ROOT)
-    assert images_of(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
-    assert images_of(asked, "cuda", images) == (None,)
-    assert images_of(plan_file.load_plan(ROOT, "quick"), "cpu", images) == (None,)
+    assert plan_images(asked, "cpu", images) == (None, "tensorflow", "mxnet", "chainer")
+    assert plan_images(asked, "cuda", images) == (None,)
+    assert plan_images(plan_file.load_plan(ROOT, "quick"), "cpu", images) == (None,)
 
 
 def ways(name: str, image: str | None = None, **claimed: dict[str, float]) -> dict[str, JudgingPlan]:
@@ -64,8 +64,12 @@ def ways(name: str, image: str | None = None, **claimed: dict[str, float]) -> di
 
 def test_trials_that_another_claim_needs_too_cost_nothing_more():
     both = ways("both", one={"a": 900.0}, two={"a": 900.0, "b": 10.0})
-    assert list(claims.cheapest(both | ways("alone", three={"a": 905.0}), None)) == ["one", "two", "three"]
-    assert list(claims.cheapest(both | ways("both", "mxnet", three={"a": 1.0}), None)) == [
+    assert list(claims.choose_cheapest(both | ways("alone", three={"a": 905.0}), None)) == [
+        "one",
+        "two",
+        "three",
+    ]
+    assert list(claims.choose_cheapest(both | ways("both", "mxnet", three={"a": 1.0}), None)) == [
         "three",
         "one",
         "two",
@@ -77,12 +81,14 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
 
     def planned(root, settings, how):
         seen.extend(
-            choose_trials(narrow_plan(measure.prepared(root, settings, how), how.keep), keep=how.keep).planned
+            choose_trials(
+                narrow_plan(measure.prepare_with_pins(root, settings, how), how.keep), keep=how.keep
+            ).planned
         )
 
-    monkeypatch.setattr(measure, "run", planned)
+    monkeypatch.setattr(measure, "run_plan", planned)
     asked = Settings(device="cpu", engine="venv")
-    claims.run(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], "", measure.RunOptions())
+    claims.run_claims(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], "", measure.RunOptions())
     (item,) = seen
     variant = item.trial.asked.variant
     assert (item.trial.asked.workload, variant.precision) == ("tensorcore_mlp", "fp32-ieee")
@@ -91,25 +97,25 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
 
 def test_a_budget_takes_the_claims_that_cost_the_least():
     found = ways("plan", one={"a": 100.0}, two={"b": 300.0}, three={"c": 50.0})
-    assert list(claims.cheapest(found, 160.0)) == ["three", "one"]
-    assert claims.cheapest(found, 10.0) == {}
+    assert list(claims.choose_cheapest(found, 160.0)) == ["three", "one"]
+    assert claims.choose_cheapest(found, 10.0) == {}
 
 
 def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_refused(monkeypatch):
     ran, how = [], measure.RunOptions()
-    monkeypatch.setattr(measure, "run", lambda root, settings, how: ran.append(how))
-    claims.run(ROOT, Settings(), [], "", how)
+    monkeypatch.setattr(measure, "run_plan", lambda root, settings, how: ran.append(how))
+    claims.run_claims(ROOT, Settings(), [], "", how)
     assert ran == [how]
     for ids, where in (([], "there"), (["a"], "here")):
         with pytest.raises(UserError, match=f"'--claims {where}' is not known, or --claim was given too"):
-            claims.run(ROOT, Settings(), ids, where, how)
+            claims.run_claims(ROOT, Settings(), ids, where, how)
 
 
 def test_a_time_that_nobody_knows_is_called_a_limit(capsys):
-    claims.here(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
+    claims.list_answers(ROOT, Settings(), "8x RTX 4090", "UniLu 2019", rows=99)
     printed = capsys.readouterr().out.splitlines()
     minutes = dict(zip(figures_in(printed), (line for line in printed if line[0] == " "), strict=True))
     assert any("≤" in line for line in minutes.values()) and not all("≤" in line for line in minutes.values())
     unknown = next(name for name, line in minutes.items() if "≤" in line)
-    claims.one(ROOT, Settings(), unknown, "8x RTX 4090")
+    claims.show_answer(ROOT, Settings(), unknown, "8x RTX 4090")
     assert ", at most " in capsys.readouterr().out

@@ -34,13 +34,13 @@ def clone(tmp_path) -> Path:
 
 
 def test_results_are_judged_with_the_lines_that_send_them(clone, capsys):
-    gate.mine(clone)
+    gate.judge_mine(clone)
     said = capsys.readouterr().out
     assert "the records are good\nNothing was sent" in said
 
 
 def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, capsys):
-    gate.mine(clone)
+    gate.judge_mine(clone)
     line = next(one for one in capsys.readouterr().out.splitlines() if one.strip().startswith("git switch"))
     for command in line.strip().split(" && "):
         git(clone, *shlex.split(command)[1:])
@@ -50,7 +50,7 @@ def test_the_line_that_is_printed_makes_a_commit_that_the_gate_lets_pass(clone, 
 def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone):
     questions = (("status", "--porcelain"), ("for-each-ref",), ("rev-parse", "HEAD"))
     before = [git(clone, *words) for words in questions]
-    gate.mine(clone)
+    gate.judge_mine(clone)
     assert [git(clone, *words) for words in questions] == before
 
 
@@ -60,7 +60,7 @@ def test_what_the_gate_would_refuse_is_told_and_nothing_is_written(clone, capsys
     raw["summary"]["throughput"] *= 2
     path.write_text(json.dumps(raw))
     with pytest.raises(GateError, match="1 problem;"):
-        gate.mine(clone)
+        gate.judge_mine(clone)
     assert "its raw samples do not give its summary's 'throughput'" in capsys.readouterr().err
 
 
@@ -68,7 +68,7 @@ def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "a record")
     with pytest.raises(GateError):
-        gate.mine(clone)
+        gate.judge_mine(clone)
     assert "no record is added" in capsys.readouterr().err
 
 

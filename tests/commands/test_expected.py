@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from commands import report
-from commands.expected import _programs, expected_of
-from commands.report import ReportOptions, report_on
+from commands.expect import _table_programs, expect_cards
+from commands.report import ReportOptions, write_report
 from harness.errors import UserError
 from harness.plan import own_file
 from harness.record import Epoch, PrecisionFound, Series, Window
@@ -109,7 +109,7 @@ def clone(tmp_path, monkeypatch, state, undrawn):
     parts = ("results/tables/cards.csv", "results/cards.toml", "workloads", "docker")
     published = [f"results/tables/published/{name}.csv" for name in TABLES]
     root = copied(tmp_path / "clone", *parts, *published)
-    for module in ("commands.expected", "commands.report"):
+    for module in ("commands.expect", "commands.report"):
         monkeypatch.setattr(f"{module}.user_state_folder", lambda: state)
     return root
 
@@ -127,7 +127,7 @@ def what_it_should_do(model, card="H100 SXM5 80GB"):
 
 
 def row_of(clone):
-    analysis, written = report_on(clone, clone / "out", ReportOptions())
+    analysis, written = write_report(clone, clone / "out", ReportOptions())
     return written.markdown.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " "), analysis
 
 
@@ -166,7 +166,7 @@ def test_a_table_of_step_times_is_met_by_a_rate():
 
 
 def test_every_program_with_a_table_has_one_whose_unit_is_known():
-    programs = _programs(ROOT)
+    programs = _table_programs(ROOT)
     assert set(programs) == {"gpu-insights", "pytorch-gpu-benchmark"}
     assert {program.table.unit for program in programs.values()} <= RATES | TIMES
 
@@ -255,14 +255,14 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
 def test_a_card_is_known_by_the_name_that_its_driver_gives_and_an_ambiguous_one_is_refused(clone):
     analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
     for name, card in (("NVIDIA H100 80GB HBM3", "H100 SXM5 80GB"), ("NVIDIA H200", "H200 SXM 141GB")):
-        assert [found.card for found in expected_of(clone, analysis, name)] == [card]
+        assert [found.card for found in expect_cards(clone, analysis, name)] == [card]
     with pytest.raises(UserError, match="no one card"):
-        expected_of(clone, analysis, "H200")
+        expect_cards(clone, analysis, "H200")
 
 
 def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
     analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
-    (found,) = expected_of(clone, analysis, "RTX A6000")
+    (found,) = expect_cards(clone, analysis, "RTX A6000")
     assert len(found.rows) > 20
     assert all(1 < row.expected.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
 
@@ -277,6 +277,6 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
     bundle = SimpleNamespace(results=read_results(clone), stated=lead, name=packed.name, sha256="0" * 64)
     monkeypatch.setattr(report, "judged", lambda *_, older: bundle)
     how = ReportOptions(bundles=(packed,), expect="RTX A6000")
-    analysis, _ = report_on(clone, tmp_path / "out", how)
+    analysis, _ = write_report(clone, tmp_path / "out", how)
     assert [one.card for one in analysis.request.asked] == ["RTX A6000"]
     assert analysis.request.should

@@ -175,7 +175,7 @@ def answered(clone: Path) -> None:
     """Judges what has come to the clone since its last commit."""
     base, head = git(clone, "rev-parse", "HEAD"), commit(clone)
     git(clone, "checkout", "--quiet", base)
-    gate.judge(clone, base, head)
+    gate.judge_commit(clone, base, head)
 
 
 def test_a_refused_contribution_is_answered_with_what_is_wrong_and_no_figure(clone, capsys):

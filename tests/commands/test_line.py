@@ -11,7 +11,7 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 
 import tasks
-from commands.line import Line, placed
+from commands.line import Line, place_options
 from commands.terminal import Screen
 from harness.errors import UserError
 from tests.helpers import ROOT
@@ -20,7 +20,7 @@ PROGRAM = "from invoke.main import program; program.run()"
 
 
 def put(line: str) -> str:
-    return shlex.join(placed(shlex.split(line), tasks.line.verbs))
+    return shlex.join(place_options(shlex.split(line), tasks.line.verbs))
 
 
 DIGITS = "build --plan=digits run --plan=digits report"

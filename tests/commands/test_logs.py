@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import bundle
-from commands.report import LOG_LINES, ReportOptions, report_on
+from commands.report import LOG_LINES, ReportOptions, write_report
 from harness.engine.local import LOG
 from harness.record import store
 from report.page import pdf
@@ -34,7 +34,7 @@ def logged(clone: Path, tmp_path: Path) -> Path:  # noqa: F811
 
 
 def test_one_s_own_html_shows_a_few_lines_and_neither_markdown_nor_a_chart_does(logged, tmp_path):
-    _, written = report_on(logged, tmp_path / "out", ReportOptions(png=True))
+    _, written = write_report(logged, tmp_path / "out", ReportOptions(png=True))
     html = written.html.read_text()
     assert f"&lt;b&gt; {SECRET}: out of memory" in html
     assert "\x1b" not in html
@@ -46,7 +46,7 @@ def test_one_s_own_html_shows_a_few_lines_and_neither_markdown_nor_a_chart_does(
 
 def test_a_page_whose_log_is_gone_is_the_same_without_it(logged, tmp_path):
     shutil.rmtree(store.clone_state_folder(logged) / "work")
-    _, written = report_on(logged, tmp_path / "out", ReportOptions())
+    _, written = write_report(logged, tmp_path / "out", ReportOptions())
     assert 'class="log"' not in written.html.read_text()
 
 
@@ -55,14 +55,14 @@ def test_a_bundle_holds_no_log_and_a_page_of_bundles_shows_none(logged, tmp_path
     with tarfile.open(path) as tar:
         files = [tar.extractfile(member) for member in tar.getmembers() if member.isfile()]
         assert files and all(file and SECRET.encode() not in file.read() for file in files)
-    _, written = report_on(logged, tmp_path / "out", ReportOptions(bundles=(path,)))
+    _, written = write_report(logged, tmp_path / "out", ReportOptions(bundles=(path,)))
     assert SECRET not in written.html.read_text()
 
 
 def test_a_log_is_not_printed(logged, tmp_path):
     require("browser", any(map(shutil.which, pdf.BROWSERS)), "no Chromium is installed")
     require("browser", shutil.which("pdftotext") is not None, "no pdftotext is installed")
-    _, written = report_on(logged, tmp_path / "out", ReportOptions())
+    _, written = write_report(logged, tmp_path / "out", ReportOptions())
     target = pdf.write(written.html, tmp_path / "page.pdf", root=True)
     said = subprocess.run(["pdftotext", str(target), "-"], capture_output=True, text=True, check=True).stdout
     assert "What ran" in said and SECRET not in said

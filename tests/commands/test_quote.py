@@ -24,14 +24,14 @@ def filled(text: str, **values: str) -> str:
 
 
 def test_the_file_as_written_holds_comments_alone_and_is_refused_for_what_it_lacks():
-    text = quote.as_file(*FOUND)
+    text = quote.purchase_text(*FOUND)
     assert all(not line or line.startswith("# ") for line in text.splitlines())
     with pytest.raises(UserError, match="'currency': it is missing"):
         parse_purchase(text)
 
 
 def test_a_fresh_clone_s_file_says_what_to_type_and_an_empty_card_is_refused_in_a_clear_sentence():
-    text = quote.as_file([], [])
+    text = quote.purchase_text([], [])
     assert '# card = ""  # needed: any card by its name' in text
     values = {
         "currency": '"EUR"',
@@ -49,7 +49,7 @@ def test_a_fresh_clone_s_file_says_what_to_type_and_an_empty_card_is_refused_in_
 def test_the_file_with_its_values_given_is_one_that_the_report_reads():
     values = {"currency": '"EUR"', "utilisation": "0.5", "electricity_price": "0.25", "price": "1800"}
     more = {"date": "2026-01-05", "source": '"an offer"', "hours_per_year": "20"}
-    found = parse_purchase(filled(quote.as_file(*FOUND), **values, **more))
+    found = parse_purchase(filled(quote.purchase_text(*FOUND), **values, **more))
     assert (found.offer[0].card, found.offer[0].cost, found.life_years) == ("Card A", (1800,) * 3, None)
     (work,) = found.work
     assert (work.model, work.precision, work.batch_size, work.hours_per_year) == ("LSTM", "amp-bf16", 20, 20)
@@ -67,6 +67,6 @@ def test_a_file_that_is_there_stays(tmp_path):
 
 
 def test_the_names_on_record_are_those_of_trainings_on_one_device_here():
-    cards, works = quote.on_record([stored.record for stored in results_here().records])
+    cards, works = quote.recorded_works([stored.record for stored in results_here().records])
     assert ("word_lm", "LSTM", "fp32-ieee", 20) in works
     assert cards and "ceilings" not in {workload for workload, *_ in works}

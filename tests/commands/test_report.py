@@ -10,7 +10,7 @@ import pytest
 
 from commands import report
 from commands.measure import refuse_faulty_card
-from commands.report import LONGER_ON_CPU, ReportOptions, report_on
+from commands.report import LONGER_ON_CPU, ReportOptions, write_report
 from harness.errors import CardError
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render
@@ -28,7 +28,7 @@ def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
     session: str, leads_on: bool, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
-    analysis, written = report_on(ROOT, tmp_path, ReportOptions((session,)))
+    analysis, written = write_report(ROOT, tmp_path, ReportOptions((session,)))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
     assert ("Runs long enough to be ranked" in text) == leads_on
@@ -42,7 +42,7 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     # What was measured beside the checkout since would lead.
     fresh = tmp_path / "fresh"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
-    analysis, written = report_on(fresh, tmp_path / "out", ReportOptions())
+    analysis, written = write_report(fresh, tmp_path / "out", ReportOptions())
     assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
     assert analysis.request.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)

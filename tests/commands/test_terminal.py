@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from commands import terminal
-from commands.terminal import Screen, name_of, result_of
+from commands.terminal import Screen, result_words, trial_words
 from harness.plan import plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record.store import read_results
@@ -22,7 +22,7 @@ def test_no_two_trials_of_a_shipped_plan_have_one_name_in_the_terminal(kind):
         sources = dict.fromkeys(plan_file.plan_datasets(asked, kind), "real")
         weights = dict.fromkeys(plan_file.pretrained_models(asked, kind), True)
         planned = plan_file.plan_trials(asked, PlanContext(kind, kind, None, sources, weights), seed=0)
-        assert len({name_of(item.trial) for item in planned}) == len(planned), name
+        assert len({trial_words(item.trial) for item in planned}) == len(planned), name
 
 
 def screen(*, terminal: bool) -> tuple[Screen, io.StringIO]:
@@ -59,6 +59,6 @@ def test_at_a_terminal_the_line_that_moves_is_one_row_of_80_columns_and_leaves_n
 
 def test_the_line_of_a_trial_has_its_verdict_in_the_words_of_the_page():
     ran = [stored.record for stored in read_results(ROOT).records if stored.record.summary]
-    said = {(record.summary.verdict, result_of(record).split(", ")[1]) for record in ran if record.summary}
+    said = {(record.summary.verdict, result_words(record).split(", ")[1]) for record in ran if record.summary}
     assert {("unproven", "too short to rank"), ("valid", "valid")} <= said
     assert {word for _, word in said} <= {"valid", "too short to rank", "invalid"}

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from commands.try_program import asked_of, options_of, try_program
+from commands.try_program import parse_asked, parse_options, try_program
 from harness.errors import GateError, UserError
 from harness.record import store
 from harness.redact import WITHHELD
 from harness.run.own_folder import MOST_BYTES, copy_folder, read_folder
-from harness.run.own_program import OwnAsked, own_run
+from harness.run.own_program import OwnAsked, prepare_own_run
 from harness.settings import Settings
 from report.stats.own_figure import SideRuns, answer_of
 from tests.helpers import ROOT, clone
@@ -107,7 +107,7 @@ def test_a_copy_is_made_once_and_keeps_links_and_modes(folder, tmp_path):
     ],
 )
 def test_paths_and_secrets_are_withheld_before_a_trial_is_named(folder, command, kept):
-    run = own_run(OwnAsked(command), folder)
+    run = prepare_own_run(OwnAsked(command), folder)
     assert run.sides[0].asked.command == kept
     assert "abc" not in run.plan().canonical()
     assert json.loads(run.content(run.sides[0].asked))["command"][1] == "train.py"
@@ -129,7 +129,7 @@ def test_paths_and_secrets_are_withheld_before_a_trial_is_named(folder, command,
 )
 def test_what_cannot_be_tried_is_one_sentence(folder, how, words):
     with pytest.raises(UserError, match=words):
-        own_run(OwnAsked(**how), folder)
+        prepare_own_run(OwnAsked(**how), folder)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_cannot_be_tried_is_one_sentence(folder, how, words):
 def test_an_option_that_is_no_pattern_or_number_is_refused(words, said):
     given = {"match": "", "metric": "", "per_step": "", "steps": "", **words}
     with pytest.raises(UserError, match=said):
-        asked_of("python train.py", "", "", (), (), **given)
+        parse_asked("python train.py", "", "", (), (), **given)
 
 
 def side(*rates, name="a", unit="sample", **how):
@@ -181,13 +181,13 @@ def test_processes_are_enough_once_a_range_is_narrow_or_an_order_is_known(sides,
 @pytest.mark.parametrize(("until", "minutes"), [("5", "10"), ("x", "10"), ("2%", "0"), ("0", "1")])
 def test_a_line_that_could_never_end_is_refused(until, minutes):
     with pytest.raises(UserError):
-        options_of(until, minutes)
+        parse_options(until, minutes)
 
 
 def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, root):
     (folder / "data").mkdir()
     how = OwnAsked("python train.py 0.2", steps=60, keep=("data",))
-    outcome = try_program(root, HERE, how, options_of("90%", "2"))
+    outcome = try_program(root, HERE, how, parse_options("90%", "2"))
     records = [stored.record for stored in store.session_records(root, outcome.session)]
     assert outcome.complete and len(records) == 5
     measured = [record.measurement for record in records]
@@ -199,7 +199,7 @@ def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, roo
 
 def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys):
     how = OwnAsked("python train.py 0.2", against_command="python train.py 2", steps=30, per_step=(8, 8))
-    outcome = try_program(root, HERE, how, options_of("5%", "2"))
+    outcome = try_program(root, HERE, how, parse_options("5%", "2"))
     names = [trial.asked.variant.model for trial in outcome.session.trials]
     assert set(names[:2]) == {"train.py 0.2", "train.py 2"} and len(names) < 20
     assert "train.py 0.2 is" in capsys.readouterr().out
@@ -207,9 +207,9 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
 
 def test_the_same_line_goes_on_with_its_session(folder, root):
     how = OwnAsked("python train.py 0.2", steps=30)
-    first = try_program(root, HERE, how, options_of("90%", "0.03"))
+    first = try_program(root, HERE, how, parse_options("90%", "0.03"))
     assert not first.complete
-    assert try_program(root, HERE, how, options_of("90%", "2")).session.id == first.session.id
+    assert try_program(root, HERE, how, parse_options("90%", "2")).session.id == first.session.id
 
 
 @pytest.mark.parametrize(
@@ -223,12 +223,12 @@ def test_the_same_line_goes_on_with_its_session(folder, root):
 def test_a_program_that_gives_no_figure_says_why(folder, root, program, said):
     (folder / "train.py").write_text(program)
     with pytest.raises(GateError, match=said):
-        try_program(root, HERE, OwnAsked("python train.py"), options_of("5%", "1"))
+        try_program(root, HERE, OwnAsked("python train.py"), parse_options("5%", "1"))
 
 
 def test_a_program_that_shows_its_progress_to_a_terminal_alone_gets_one(folder, root):
     text = SCRIPT.replace("print(", "sys.stdout.isatty() and print(").replace("10_000", "100")
     (folder / "train.py").write_text(text)
-    outcome = try_program(root, HERE, OwnAsked("python train.py 0.1"), options_of("90%", "2"))
+    outcome = try_program(root, HERE, OwnAsked("python train.py 0.1"), parse_options("90%", "2"))
     records = [stored.record for stored in store.session_records(root, outcome.session)]
     assert {record.measurement.own.terminal for record in records} == {True}

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from commands.line import _loaded
+from commands.line import _load_settings
 from harness import network
 from harness.data.datasets import DATASETS
 from harness.data.fetch import DataFolders, fetch_dataset, resolve_datasets
 from harness.doctor.surroundings import reach_hosts
-from harness.engine.build import build_settings
+from harness.engine.image_build import build_settings
 from harness.engine.venv import run_alternatives
 from harness.errors import MachineError, NoNetwork, NoSpace
 from harness.image.images import load_images
@@ -86,7 +86,7 @@ def test_data_programs_and_packages_come_by_the_proxy_and_its_authority(
     served, tmp_path, monkeypatch, way, named
 ):
     if named == "ca":
-        _loaded(tmp_path, {"ca": str(served.authority)})
+        _load_settings(tmp_path, {"ca": str(served.authority)})
     elif named == SYSTEM:
         monkeypatch.setattr(network, "SYSTEMS", (str(served.authority),))
     else:

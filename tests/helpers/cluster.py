@@ -26,7 +26,7 @@ class Bench:
     def submit(self, python: str = sys.executable, data: str | None = None, **how: object) -> None:
         """`invoke submit --plan mine`"""
         settings = Settings(plan="mine", python=python, data=data)
-        cluster.submit(self.root, settings, cluster.SubmitOptions(**how), self.scheduler)
+        cluster.submit_plan(self.root, settings, cluster.SubmitOptions(**how), self.scheduler)
 
     def collect(self, *, wait: bool = False) -> None:
         """`invoke jobs --collect`"""
@@ -35,11 +35,11 @@ class Bench:
 
     def status(self) -> None:
         """`invoke jobs`"""
-        cluster.status(self.root, self.scheduler)
+        cluster.print_status(self.root, self.scheduler)
 
     def cancel(self) -> None:
         """`invoke jobs --cancel`"""
-        cluster.cancel(self.root, self.scheduler)
+        cluster.cancel_jobs(self.root, self.scheduler)
 
     def records(self) -> list[Record]:
         """In the order in which they began."""

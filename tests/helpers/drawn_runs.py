@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.report_scale import record_of
+from benchmarks.report_scale import make_record
 from harness.record.store import Stored
 from report.compare.cells import cells_of
 from report.compare.figures import Run, figure, left_out
@@ -51,7 +51,7 @@ def in_blocks(rng, lengths, *, block_cv=BLOCK_CV, cv=CV / 2, effects=None, times
 
 @cache
 def template(place):
-    (cell,) = cells_of([trial_of(Stored(f"{place}.json", record_of(place, 0, 0.02)))])
+    (cell,) = cells_of([trial_of(Stored(f"{place}.json", make_record(place, 0, 0.02)))])
     return cell
 
 

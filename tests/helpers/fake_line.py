@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from commands import measure, report
-from commands.report import ReportOptions, report_on
+from commands.report import ReportOptions, write_report
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
 from harness.engine.access import Connection
@@ -264,9 +264,9 @@ def run_line(
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
         patch.setattr(report, "write", partial(build.write, drawn=False))
-        outcome = measure.run(root, Settings(plan="constructed"), measure.RunOptions())
+        outcome = measure.run_plan(root, Settings(plan="constructed"), measure.RunOptions())
         assert outcome is not None and outcome.complete
-        _, page = report_on(root, folder / "page", ReportOptions())
+        _, page = write_report(root, folder / "page", ReportOptions())
     return Ran(
         box=box,
         root=root,

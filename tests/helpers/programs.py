@@ -39,7 +39,7 @@ READ = {"lines": LINES, "seconds_are": "step", "done": r"^through, accuracy (?P<
 def refused(root: Path, base: str, head: str) -> tuple[str, ...]:
     """What the gate says of a commit."""
     with TemporaryDirectory() as folder:
-        return gate.laid_out(root, base, head, Path(folder))
+        return gate.lay_out_contribution(root, base, head, Path(folder))
 
 
 def git(folder: Path, *words: str) -> str:

@@ -75,4 +75,4 @@ def test_a_contribution_is_judged_or_refused_in_one_sentence(data):
         if data.draw(st.integers(0, 4)) == 0:
             head = written(root, "commit", data.draw(damaged(git(root, "cat-file", "commit", head).encode())))
         with suppress(GateError):
-            gate.judge(root, base, head)
+            gate.judge_commit(root, base, head)

@@ -15,7 +15,7 @@ from invoke.collection import Collection
 from invoke.parser import Parser, ParserContext
 
 import tasks
-from commands.line import placed
+from commands.line import place_options
 from harness.plan import plan_file
 from tests.helpers import ROOT
 
@@ -107,7 +107,7 @@ def test_a_printed_line_is_one_that_invoke_takes(place, line):
         # A verb in a sentence, or how Invoke itself is asked.
         assert words[-1] in {*tasks.line.verbs, "--list", "VERB", "X", "bash"}
         return
-    asked = [word for word in placed(words, tasks.line.verbs) if word != "--list"]
+    asked = [word for word in place_options(words, tasks.line.verbs) if word != "--list"]
     # All verbs are copied for each line that is parsed.
     contexts = [verb for verb in verbs() if verb.name in asked]
     Parser(contexts=contexts, initial=ParserContext(args=())).parse_argv(asked)

@@ -137,7 +137,8 @@ def test_a_room_imports_only_from_rooms_below_its_own(side):
 
 def test_no_folder_holds_more_modules_than_a_person_keeps_in_mind():
     every = [path for path in modules("commands", "harness", "report") if path.name != "__init__.py"]
-    counts = Counter(path.parent for path in every)
+    # A module of a verb's name needs no place in anybody's mind.
+    counts = Counter(path.parent for path in every if path.stem not in VERBS)
     assert not [folder for folder, count in counts.items() if count > MOST_MODULES]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from harness.device_kinds import DEVICE_KINDS
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine
-from harness.engine.build import build_settings
 from harness.engine.choose import venv_engine
+from harness.engine.image_build import build_settings
 from harness.engine.interface import Engine
 from harness.engine.slurm.script import spread_devices
 from harness.engine.slurm.site import Site

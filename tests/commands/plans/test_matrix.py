@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from commands.plans import matrix
+from commands import plan
 from harness.run import named_cards
 from harness.run.choice import choose_trials
 from harness.settings import Settings
@@ -23,21 +23,21 @@ def mission():
 
 def test_each_trial_and_each_reason_has_its_line_and_none_is_wider_than_a_terminal(mission):
     setup, chosen = mission
-    lines = matrix.lines(setup, chosen)
+    lines = plan.plan_lines(setup, chosen)
     rows = [int(found[1]) for line in lines if (found := re.match(r" +(\d+) × ", line))]
     assert sum(rows) == len(chosen.planned)
     left = [int(found[1]) for line in lines if (found := re.match(r"  left out: (\d+) × ", line))]
     assert left == [item.trials for item in chosen.left_out] != []
-    assert max(map(len, lines)) <= matrix.WIDTH
+    assert max(map(len, lines)) <= plan.WIDTH
 
 
 def test_what_the_plan_names_first_stands_first_whatever_its_name(mission):
     setup, chosen = mission
-    first = matrix.by_importance(setup.plan, reversed(chosen.planned))[0].trial.asked
+    first = plan.sort_by_importance(setup.plan, reversed(chosen.planned))[0].trial.asked
     measure = setup.plan.measure[0]
     assert (first.workload, first.protocol) == (measure.workload, measure.protocol)
     late = [item for item in chosen.planned if item.trial.asked.workload == "word_lm"]
     raised = [*late, *(item for item in chosen.planned if item not in late)]
-    assert [item.trial.id for item in matrix.by_importance(setup.plan, raised)] == [
-        item.trial.id for item in matrix.by_importance(setup.plan, chosen.planned)
+    assert [item.trial.id for item in plan.sort_by_importance(setup.plan, raised)] == [
+        item.trial.id for item in plan.sort_by_importance(setup.plan, chosen.planned)
     ]

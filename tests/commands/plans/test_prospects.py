@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from commands.plans.prospects import Prospects, device_of, planned_on, prospects, prospects_on
+from commands.prospects import Prospects, device_prospects, find_prospects, plan_on_device, target_device
 from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu, TrialSpec
 from harness.run import named_cards
@@ -42,17 +42,17 @@ def device_like(card: str) -> TargetDevice:
     if not card:
         return CPU
     setup = named_cards.prepare_for_cards(ROOT, Settings(engine="venv"), card)
-    return device_of(setup.machine, setup.selection)
+    return target_device(setup.machine, setup.selection)
 
 
 @cache
 def found_on(card: str) -> Prospects:
-    return prospects_on(device_like(card), ROOT, CLAIMS.values(), Cpu(), CARDS, estimate.Speeds())
+    return device_prospects(device_like(card), ROOT, CLAIMS.values(), Cpu(), CARDS, estimate.Speeds())
 
 
 @cache
 def planned_by(name: str, card: str, image: str | None) -> dict[str, TrialSpec]:
-    planned = planned_on(plan_file.load_plan(ROOT, name), device_like(card), image, Cpu())
+    planned = plan_on_device(plan_file.load_plan(ROOT, name), device_like(card), image, Cpu())
     return {item.trial.id: item.trial for item in planned}
 
 
@@ -119,14 +119,15 @@ def test_a_figure_of_a_processor_that_no_plan_has_needs_a_plan_and_no_gpu():
     changes = {"plans": {}, "of": claim.of.model_copy(update={"card": "AMD EPYC", "model": "mpl"})}
     asked = [claim.model_copy(update=changes), claim.model_copy(update={"plans": {}})]
     kinds = [
-        prospects_on(CPU, ROOT, [one], Cpu(), CARDS, estimate.Speeds()).barred[one.id].kind for one in asked
+        device_prospects(CPU, ROOT, [one], Cpu(), CARDS, estimate.Speeds()).barred[one.id].kind
+        for one in asked
     ]
     assert kinds == ["plan", "gpu"]
 
 
 def test_an_unmet_claim_has_a_plan_for_the_records_own_device():
     found = analysis_here("20261121-38cb4c")
-    ahead = prospects(ROOT, found)
+    ahead = find_prospects(ROOT, found)
     met = {result.claim.id for result in found.verdicts if result.compared}
     assert ahead.ways and not met & ahead.ways.keys()
     assert {way.plan for way in ahead.ways.values()} >= {"cpu-claims"}

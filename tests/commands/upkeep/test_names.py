@@ -136,7 +136,7 @@ def told(tmp_path_factory) -> str:
     root = copied(tmp_path_factory.mktemp("typos"), *PARTS)
     for name, old, new in dict.fromkeys(typo[:3] for typo in TYPOS):
         changed(root, name, old, new)
-    return "\n".join(check.files(root))
+    return "\n".join(check.file_problems(root))
 
 
 @pytest.mark.parametrize("said", [typo[3] for typo in TYPOS])
@@ -146,7 +146,7 @@ def test_a_name_that_nothing_else_has_is_told_with_the_nearest(told, said):
 
 def test_a_card_that_nothing_else_has_is_told_with_the_nearest(clone):
     changed(clone, "results/claims/s001.toml", 'card = "T4"', 'card = "T4O"')
-    assert "is 'T4' meant?" in "\n".join(check.files(clone))
+    assert "is 'T4' meant?" in "\n".join(check.file_problems(clone))
 
 
 def test_a_record_of_the_future_is_named(clone):
@@ -155,7 +155,9 @@ def test_a_record_of_the_future_is_named(clone):
     shutil.copytree(record.parent, folder)
     text = (folder / record.name).read_text()
     (folder / record.name).write_text(text.replace('"started_at": "2026', '"started_at": "2031'))
-    assert [said for said in check.files(clone) if record.name in said and "in the future (2031" in said]
+    assert [
+        said for said in check.file_problems(clone) if record.name in said and "in the future (2031" in said
+    ]
 
 
 @pytest.mark.parametrize("own", ["cpu/channel.txt", "chainer/tools.txt", "cuda/lock.txt"])

@@ -28,7 +28,7 @@ def test_the_environments_that_lie_in_the_clone_are_found_unasked_and_half_made_
         (tmp_path / ".venvs" / name).mkdir(parents=True)
     (tmp_path / ".venvs" / names["cpu"] / STAMP).write_text('{"unpinned_because": []}')
     interpreter = tmp_path / ".venvs" / names["cpu"] / "bin" / "python"
-    assert testing.built(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}
+    assert testing.interpreter_variables(tmp_path) == {"GPUDYNO_TEST_PYTHON": str(interpreter)}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_tests_of_some_folders_run_beside_the_others_and_a_failure_of_either
 ):
     assert "-rs" in testing.PYTEST, "a skip does not say why"
     monkeypatch.setattr(testing, "PYTEST", (sys.executable, "-S", "-c", SAYS_AND_ENDS, failing, ""))
-    assert testing.side_by_side(tmp_path, os.environ) == code
+    assert testing.run_side_by_side(tmp_path, os.environ) == code
     said = capfd.readouterr().out
     assert f"ran  {' '.join(testing.BESIDE)}\n" in said
     assert f"ran  {' '.join(f'--ignore={folder}' for folder in testing.BESIDE)}\n" in said

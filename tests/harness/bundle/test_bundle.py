@@ -116,7 +116,7 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
     empty = tmp_path / "empty"
     (empty / "results").mkdir(parents=True)
     how = report.ReportOptions(bundles=(tmp_path / "sent",))
-    analysis, written = report.report_on(empty, tmp_path / "out", how)
+    analysis, written = report.write_report(empty, tmp_path / "out", how)
     page = written.markdown.read_text()
     assert "Constructed Card A" in page and "Constructed Card B" in page
     page_one, said = page.partition("\n## ")[0], capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
     path = tmp_path / "b.tar.gz"
     path.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(GateError, match="is not as it was packed"):
-        report.report_on(tmp_path, tmp_path / "out", report.ReportOptions(bundles=(path,)))
+        report.write_report(tmp_path, tmp_path / "out", report.ReportOptions(bundles=(path,)))
 
 
 def test_a_pinned_environment_with_other_packages_than_its_lock_is_named(tmp_path):
@@ -211,9 +211,9 @@ def test_an_older_bundle_is_judged_by_what_packed_it_and_a_report_reads_its_reco
     how = report.ReportOptions(bundles=(path,))
     if layout != 4:
         with pytest.raises(UserError, match=packer):
-            report.report_on(clone, tmp_path / "out", how)
+            report.write_report(clone, tmp_path / "out", how)
         return
-    _, written = report.report_on(clone, tmp_path / "out", how)
+    _, written = report.write_report(clone, tmp_path / "out", how)
     assert "10 times as fast" not in written.html.read_text()
     with pytest.raises(GateError, match="'recomputed, signed' was asked for"):
         judged(ROOT, path, Demand("signed"), older=True)
@@ -272,7 +272,7 @@ def test_what_a_record_says_is_text_in_markdown_as_in_html(tmp_path):
         for one in bundled.one_card()
     ]
     root = bundled.write(tmp_path, records)
-    _, written = report.report_on(root, tmp_path / "out", report.ReportOptions(sessions=(bundled.LEAD,)))
+    _, written = report.write_report(root, tmp_path / "out", report.ReportOptions(sessions=(bundled.LEAD,)))
     page = written.markdown.read_text()
     assert "\\!\\[p\\](http" in page or "!\\[p\\](http" in page
     assert "![p]" not in page and not re.search("^# gold|^# 10 times", page, re.M)

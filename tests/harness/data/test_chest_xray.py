@@ -184,13 +184,13 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
 )
 def test_the_verb_says_what_it_needs(name: str, source: str, words: str):
     with pytest.raises(UserError, match=words):
-        measure.one_data_set(ROOT, name, source)
+        measure.build_data_set(ROOT, name, source)
 
 
 def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("GPUDYNO_CACHE", str(tmp_path))
     monkeypatch.setattr(chest_xray, "WHOLE", IMAGES)
-    measure.one_data_set(ROOT, "chestxray", str(source))
+    measure.build_data_set(ROOT, "chestxray", str(source))
     said = capsys.readouterr().out
     assert "train: 7 patients, 14 images" in said
     assert "chestxray: complete in " in said

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from commands import doctor, measure
-from commands.plans import matrix
+from commands.plan import show_plan
 from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
@@ -326,10 +326,10 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
     assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
-    matrix.show(ROOT, asked)
+    show_plan(ROOT, asked)
     assert "disk: image 'cpu'" in capsys.readouterr().out
     with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
-        measure.run(ROOT, asked, measure.RunOptions())
+        measure.run_plan(ROOT, asked, measure.RunOptions())
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

@@ -263,4 +263,4 @@ def test_a_question_is_no_part_of_a_plan_s_hash(tmp_path):
     after = plan_file.load_plan(root, "mine")
     assert (before.question, after.question) == (None, Question(kind="faster", by="precision"))
     assert before.sha256 == after.sha256 == text_sha256(text.encode())
-    assert plan_file.questions(root) == {"mine": after.question}
+    assert plan_file.plan_questions(root) == {"mine": after.question}

@@ -35,7 +35,7 @@ OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 def run(setup, monkeypatch, root) -> Session:
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
     built = clone.built(root)
-    return measure._run(setup, (built, built), {}, measure.RunOptions(), Screen()).session
+    return measure._run_trials(setup, (built, built), {}, measure.RunOptions(), Screen()).session
 
 
 @pytest.mark.parametrize("name", ["quick", "desk"])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.plan.plan_file import questions
+from harness.plan.plan_file import plan_questions
 from harness.record import Question
 from report.analysis import AnalysisRequest, analyse
 from tests.helpers import ROOT
@@ -23,7 +23,7 @@ def asked(*named: str, plans: bool = True, question: Question | None = None) -> 
         NOW,
         named[0],
         question=question,
-        questions=questions(ROOT) if plans else {},
+        questions=plan_questions(ROOT) if plans else {},
         named=named if len(named) > 1 else (),
     )
     found = analyse(replace(evidence_here(), purchase=None), request).question
@@ -74,7 +74,7 @@ def test_sessions_that_are_named_together_ask_by_what_tells_them_apart(named, by
     ],
 )
 def test_each_session_that_is_named_has_its_side_also_on_one_machine(named, ratios):
-    request = AnalysisRequest(NOW, named[0], questions=questions(ROOT), named=named)
+    request = AnalysisRequest(NOW, named[0], questions=plan_questions(ROOT), named=named)
     found = analyse(replace(evidence_here(), purchase=None), request).comparison
     assert found is not None and len(found.ratios) == ratios
     assert {cell.session for side in found.sides for cell in side.cells} == set(named)

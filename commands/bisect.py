@@ -49,9 +49,9 @@ class Bisection:
         pin = (f"{self.package}=={version}",)
         settings = self.settings.model_copy(update={"against": pin})
         how = replace(self.how, first=(f"{self.package}=={self.newest}",))
-        session = None if how.new_session else self._before(settings, how)
+        session = None if how.new_session else self._earlier_session(settings, how)
         if session is None:
-            outcome = measure.run(self.root, settings, how)
+            outcome = measure.run_plan(self.root, settings, how)
             session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
@@ -68,9 +68,9 @@ class Bisection:
         is_second = against is not None and ratio.of.trials[0].record.trial.asked.stack == against.stack
         return ratio.inverse if is_second else ratio
 
-    def _before(self, settings: Settings, how: measure.RunOptions) -> str | None:
+    def _earlier_session(self, settings: Settings, how: measure.RunOptions) -> str | None:
         """The newest whole session of these two stacks, this plan and this machine."""
-        setup = measure.prepared(self.root, settings, how)
+        setup = measure.prepare_with_pins(self.root, settings, how)
         chosen = {item.trial.id for item in choose_trials(setup).planned}
         alike = [
             session
@@ -79,37 +79,39 @@ class Bisection:
             and session.machine == setup.machine.id
             and session.plan_sha256 == setup.plan.sha256
             and chosen <= {trial.id for trial in session.trials}
-            and self._whole(session)
+            and self._is_whole(session)
         ]
         return max(alike, key=lambda session: session.started_at).id if alike else None
 
-    def _whole(self, session: Session) -> bool:
+    def _is_whole(self, session: Session) -> bool:
         recorded = {stored.record.trial.id for stored in store.session_records(self.root, session)}
         return {trial.id for trial in session.trials} <= recorded
 
 
-def bisect(root: Path, settings: Settings, asked: str, how: measure.RunOptions) -> None:
+def bisect_versions(root: Path, settings: Settings, asked: str, how: measure.RunOptions) -> None:
     """Says what it will take, measures, and prints the first version that differs, with its range."""
     match = _ASKED.fullmatch(asked)
     if match is None or settings.against:
         raise UserError(f"--bisect '{asked}' is no range of versions", remedy="write it as torch==2.9..2.13")
     package, first, last = match.groups()
     find_uv()
-    versions = _between(released(package, wheel_folder(root, settings)), first, last)
-    versions = _with_locks(root, settings, package, versions)
+    versions = _versions_between(released_versions(package, wheel_folder(root, settings)), first, last)
+    versions = _lockable_versions(root, settings, package, versions)
     if len(versions) < 2:
         raise UserError(f"{package} has no two versions from {first} to {last}", remedy="take a wider range")
     steps = 1 + math.ceil(math.log2(len(versions) - 1))
     bisection = Bisection(root, settings, how, package, versions[-1])
     pins = settings.model_copy(update={"against": (f"{package}=={versions[0]}",)})
-    each = choose_trials(measure.prepared(root, pins, replace(how, first=(f"{package}=={versions[-1]}",))))
+    each = choose_trials(
+        measure.prepare_with_pins(root, pins, replace(how, first=(f"{package}=={versions[-1]}",)))
+    )
     many, most = count_noun(len(versions), "version"), count_noun(steps, "session")
     print(f"{many} of {package}, {versions[0]} to {versions[-1]}, halved in at most {most}")
     print(f"of {count_noun(len(each.planned), 'trial')}: {format_duration(steps * each.seconds)} in all")
-    print(_answer(bisection, versions))
+    print(_find_change(bisection, versions))
 
 
-def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
+def _find_change(bisection: Bisection, versions: Sequence[str]) -> str:
     package, newest = bisection.package, bisection.newest
     whole = bisection.ratio(versions[0])
     if whole is None or whole.order == "counts-only":
@@ -117,11 +119,10 @@ def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
     work = whole.of.key
     name = f"{text.model_name(work.model)} in {work.precision}"
     if whole.order == "equal":
-        return f"{package} {versions[0]} and {newest} are equal within 5 % for {name}: {_span(whole)}"
+        return f"{package} {versions[0]} and {newest} are equal within 5 % for {name}: {_range_words(whole)}"
     if whole.order == "not-shown":
-        return (
-            f"no difference between {package} {versions[0]} and {newest} is shown for {name}: {_span(whole)}"
-        )
+        none = f"no difference between {package} {versions[0]} and {newest} is shown for {name}"
+        return f"{none}: {_range_words(whole)}"
     half, (low, high), last = math.log(whole.estimate) / 2, (0, len(versions) - 1), whole
     while high - low > 1:
         middle = (low + high) // 2
@@ -137,16 +138,16 @@ def _answer(bisection: Bisection, versions: Sequence[str]) -> str:
             high = middle
     return (
         f"{package} {versions[high]} is the first that is {whole.order} for {name}: "
-        f"{newest} is {_span(last)} times as fast as {versions[low]}"
+        f"{newest} is {_range_words(last)} times as fast as {versions[low]}"
     )
 
 
-def _span(ratio: WorkRatio) -> str:
+def _range_words(ratio: WorkRatio) -> str:
     ends = ratio.interval
     return f"{ratio.estimate:.3f}" + (f" ({ends.low:.3f} to {ends.high:.3f})" if ends else "")
 
 
-def released(package: str, wheelhouse: Path | None) -> list[str]:
+def released_versions(package: str, wheelhouse: Path | None) -> list[str]:
     """The versions of a package in the folder of wheels and in the package index, pre-releases left out."""
     pattern = f"{package.replace('-', '_')}-*.whl"
     found = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
@@ -157,14 +158,14 @@ def released(package: str, wheelhouse: Path | None) -> list[str]:
     return sorted((version for version in public if re.fullmatch(r"[\d.]+", version)), key=Version)
 
 
-def _between(versions: Sequence[str], first: str, last: str) -> list[str]:
+def _versions_between(versions: Sequence[str], first: str, last: str) -> list[str]:
     """Return the versions from the first to the last, with its further releases: 2.13 includes 2.13.1."""
     low, high = Version(first), Version(last).release
     known = ((version, Version(version)) for version in versions)
     return [version for version, known in known if low <= known and known.release[: len(high)] <= high]
 
 
-def _with_locks(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
+def _lockable_versions(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
     """Return the versions that the image's Python has wheels for; prints why another is skipped."""
     image, kept = run_setup.prepare_run(root, settings).image, []
     for version in versions:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from commands.doctor import data_needs, is_built
-from commands.terminal import Screen, special
+from commands.terminal import Screen, special_words
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
@@ -23,18 +23,18 @@ MatrixRow = tuple[str, str, str]
 """Workload, protocol and role."""
 
 
-def show(root: Path, settings: Settings, card: str = "") -> None:
+def show_plan(root: Path, settings: Settings, card: str = "") -> None:
     """Prints a plan's trials; raises UserError for a card that results/cards.toml does not have."""
     setup = named_cards.prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
-        for line in wrapped(note, "  "):
+        for line in wrap_words(note, "  "):
             screen.say(line)
     chosen = choose_trials(setup)
-    screen.say("\n".join([*lines(setup, chosen), *_room(setup, anywhere=bool(card))]))
+    screen.say("\n".join([*plan_lines(setup, chosen), *_needs_lines(setup, anywhere=bool(card))]))
 
 
-def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
+def _needs_lines(setup: RunSetup, *, anywhere: bool) -> list[str]:
     """What has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
     needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
     data = sum(need.download_bytes for need in needs)
@@ -49,34 +49,36 @@ def _room(setup: RunSetup, *, anywhere: bool) -> list[str]:
     place = "your interpreter" if setup.settings.python else f"image '{setup.image.name}'"
     or_more = "" if all(need.download_bytes for need in needs) else " or more"
     return [
-        *wrapped(f"to fetch: {fetched}", "  "),
+        *wrap_words(f"to fetch: {fetched}", "  "),
         f"disk: {place} {made}, data {format_bytes(data)}{or_more} before it is unpacked",
     ]
 
 
-def lines(setup: RunSetup, chosen: Chosen) -> list[str]:
+def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     """The chosen trials, each work under its own line, then their time and all that is left out."""
-    shown = wrapped(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
+    shown = wrap_words(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
     works: dict[MatrixRow, list[Planned]] = {}
-    for item in by_importance(setup.plan, chosen.planned):
+    for item in sort_by_importance(setup.plan, chosen.planned):
         asked = item.trial.asked
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
     for (workload, protocol, role), members in works.items():
         trials = count_noun(len(members), "trial")
         shown.append(f"{workload} {protocol}, {role}: {trials}, {chosen.describe_time(members)}")
-        shown += _rows(members)
+        shown += _variant_lines(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     trials = count_noun(len(chosen.planned), "trial")
     against = f", each beside its twin with {setup.against.named}" if setup.against else ""
-    shown += wrapped(f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  ")
+    shown += wrap_words(
+        f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  "
+    )
     for clause in setup.against.moved if setup.against else ():
-        shown += wrapped(f"  there {clause}", "    ")
+        shown += wrap_words(f"  there {clause}", "    ")
     for left in chosen.left_out:
-        shown += wrapped(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
+        shown += wrap_words(f"  left out: {left.trials} × {left.what}: {left.reason}", "    ")
     return shown
 
 
-def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
+def sort_by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
     """Lower priorities first, and among equals what the plan names first."""
     places: dict[tuple[str, str, str], int] = {}
     for measure in plan.measure:
@@ -92,23 +94,23 @@ def by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
     return sorted(planned, key=place)
 
 
-def _rows(members: Sequence[Planned]) -> list[str]:
+def _variant_lines(members: Sequence[Planned]) -> list[str]:
     rows: dict[tuple[str, ...], list[Variant]] = {}
     for item in members:
         variant = item.trial.asked.variant
         pixels = f"{variant.image_size} px" if variant.image_size else ""
-        key = (variant.model, variant.precision, pixels, special(variant))
+        key = (variant.model, variant.precision, pixels, special_words(variant))
         rows.setdefault(key, []).append(variant)
     shown = []
     for (model, precision, pixels, extra), row in rows.items():
         batches = dict.fromkeys(str(variant.batch_size) for variant in row)
         batch, modes = f"batch {', '.join(batches)}", ", ".join(dict.fromkeys(one.data_mode for one in row))
         words = "  ".join(part for part in (model, precision, batch, pixels, extra, modes) if part)
-        shown += wrapped(f"  {len(row):>3} × {words}", " " * 8)
+        shown += wrap_words(f"  {len(row):>3} × {words}", " " * 8)
     return shown
 
 
-def wrapped(text: str, indent: str, first: str = "") -> list[str]:
+def wrap_words(text: str, indent: str, first: str = "") -> list[str]:
     """The text in lines of a terminal, those after the first indented."""
     lines = textwrap.TextWrapper(WIDTH, first, indent, break_on_hyphens=False, break_long_words=False)
     return lines.wrap(text)

@@ -36,7 +36,7 @@ from report.claims.judging_plan import (
 from report.trials.key import FRAMEWORK
 
 
-def images_of(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
+def plan_images(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
     """Return the images a plan runs in on a kind of device: its own as null, and those asked for by name."""
     named = dict.fromkeys(
         name
@@ -56,7 +56,7 @@ class Prospects:
     barred: Mapping[str, Obstacle]
 
 
-def prospects(root: Path, analysis: Analysis) -> Prospects:
+def find_prospects(root: Path, analysis: Analysis) -> Prospects:
     """Return how to judge each claim that no record of the leading session's device meets, or its barrier.
 
     Where nothing was measured, the device is the one that this machine would take. Only records and plans are
@@ -65,7 +65,7 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     first = next((trial for trial in analysis.own if trial.record.measurement), None)
     if first is None:
         machine, uuids = look_at_machine()
-        device = device_of(machine, select_devices(machine, None, uuids=uuids, environ=os.environ))
+        device = target_device(machine, select_devices(machine, None, uuids=uuids, environ=os.environ))
     else:
         machine = first.record.machine
         of_kind = sum(BY_VENDOR[gpu.vendor] == first.environment.device for gpu in machine.gpus)
@@ -82,7 +82,7 @@ def prospects(root: Path, analysis: Analysis) -> Prospects:
     records = [stored.record for stored in analysis.evidence.results.records]
     model = estimate.DeviceModel.from_machine(machine, device.kind, cards)
     speeds = estimate.learn_speeds(estimate.published_speeds(root, model, cards), records)
-    return prospects_on(device, root, unmet, machine.cpu, cards, speeds)
+    return device_prospects(device, root, unmet, machine.cpu, cards, speeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Rows:
     variants: Variants
 
 
-def prospects_on(
+def device_prospects(
     device: TargetDevice,
     root: Path,
     claims: Iterable[Claim],
@@ -114,8 +114,8 @@ def prospects_on(
         rows: list[_Rows] = []
         with suppress(UserError):
             asked = plan_file.load_plan(root, name)
-            for one in (image,) if image else images_of(asked, device.kind, images):
-                planned = planned_on(asked, device, one, cpu) if _serves(images, device, one) else ()
+            for one in (image,) if image else plan_images(asked, device.kind, images):
+                planned = plan_on_device(asked, device, one, cpu) if _serves(images, device, one) else ()
                 items = {item.trial.id: item for item in planned if item.role == role}
                 rows.append(_Rows(one, items, variants_of(item.trial for item in items.values())))
         return rows
@@ -139,7 +139,7 @@ def prospects_on(
     return Prospects(ways, barred)
 
 
-def planned_on(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
+def plan_on_device(asked: Plan, device: TargetDevice, image: str | None, cpu: Cpu) -> tuple[Planned, ...]:
     """Return the trials of a plan that such devices can do in an image, its own where none is named."""
     environment = image or device.kind
     if not any(part.is_for(device.kind, environment) for part in asked.measure):
@@ -189,7 +189,7 @@ def _has_framework(images: ImageFile, device: TargetDevice, framework: str) -> b
     return any(Path(image.workloads or "pytorch").name in framework for image in serving)
 
 
-def device_of(machine: Machine, selection: Selection) -> TargetDevice:
+def target_device(machine: Machine, selection: Selection) -> TargetDevice:
     """Return this machine's first device of the kind that is taken."""
     kind: DeviceKind = selection.kind
     if not selection.gpus:

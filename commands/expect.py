@@ -24,20 +24,20 @@ from report.expected.specs import CardSpecs, load_specs, named
 Rows = Sequence[tuple[Cell, PublishedRow]]
 
 
-def expected_of(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
+def expect_cards(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
     """What is expected of a card by its name, else of the cards of offers that no record is of."""
     cards = load_cards(root)
     specs = load_specs(root, cards)
-    wanted = [_card(name, specs, cards)] if name else _offered(analysis, specs, cards)
+    wanted = [_find_specs(name, specs, cards)] if name else _offered_specs(analysis, specs, cards)
     if not wanted:
         return ()
     own = {card.name for card in wanted}
-    rows = [row for _, row in _rows(root, analysis.cells) if row.card not in own]
+    rows = [row for _, row in _record_rows(root, analysis.cells) if row.card not in own]
     model = kept(root, cards, user_state_folder(), rows)
     return tuple(expectation_of(model, card) for card in wanted)
 
 
-def _card(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> CardSpecs:
+def _find_specs(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> CardSpecs:
     """Return the card of that name, or of a driver's name for it; raises UserError with the nearest names."""
     try:
         return named(name, specs)
@@ -49,50 +49,52 @@ def _card(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> C
         return named(sold.name, specs)
 
 
-def _offered(analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> list[CardSpecs]:
+def _offered_specs(
+    analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
+) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
     found: dict[str, CardSpecs] = {}
     offers = analysis.costs.offers if analysis.costs else ()
     for name in (one.card for one in offers if not one.measured):
         with suppress(UserError):
-            card = _card(name, specs, cards)
+            card = _find_specs(name, specs, cards)
             found[card.name] = card
     return list(found.values())
 
 
-def should(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
+def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
     """By a trial's path, in samples per second, of the leading cells whose work enough other cards did."""
-    rows = _rows(root, analysis.cells)
+    rows = _record_rows(root, analysis.cells)
     asked = [(cell, row) for cell, row in rows if cell.session == analysis.lead]
     if not asked:
         return {}
-    model = _of_tasks(root, rows, {task_of(row).key for _, row in asked}, {row.card for _, row in asked})
+    model = _tasks_model(root, rows, {task_of(row).key for _, row in asked}, {row.card for _, row in asked})
     said = {
-        cell.trials[0].path: _in_samples(model, model.specs[row.card], cell, row)
+        cell.trials[0].path: _sample_rate(model, model.specs[row.card], cell, row)
         for cell, row in asked
         if task_of(row).key in model.tasks
     }
     return {path: one for path, one in said.items() if one}
 
 
-def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
+def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     """What is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
     if costs is None or all(one.measured for one in costs.offers):
         return CardsOnPaper()
-    rows = {cell.trials[0].path: row for cell, row in _rows(root, analysis.cells)}
+    rows = {cell.trials[0].path: row for cell, row in _record_rows(root, analysis.cells)}
     lines = {line.name: line for line in (*costs.lines, *costs.left_out)}
-    tasks = {name: _task(line, rows) for name, line in lines.items()}
+    tasks = {name: _line_task(line, rows) for name, line in lines.items()}
     labels = {
         name: task.precision if (task := tasks[name]) else line.precision for name, line in lines.items()
     }
     known = [(cell, rows[cell.trials[0].path]) for cell in analysis.cells if cell.trials[0].path in rows]
-    model = _of_tasks(root, known, {task.key for task in tasks.values() if task}, set())
+    model = _tasks_model(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
     cards = load_cards(root)
     for one in costs.offers:
         try:
-            specs[one.card] = _card(one.device if one.measured else one.card, model.specs, cards)
+            specs[one.card] = _find_specs(one.device if one.measured else one.card, model.specs, cards)
         except UserError as error:
             unknown[one.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
     speeds = {
@@ -105,19 +107,19 @@ def on_paper(root: Path, analysis: Analysis) -> CardsOnPaper:
     return CardsOnPaper(specs, unknown, speeds, len(figures), figures.card.nunique())
 
 
-def _task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:
+def _line_task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:
     """The published work that a line is of; null where it is of none."""
     paths = (cell.trials[0].path for cell in line.cells if cell)
     return next((task_of(rows[path]) for path in paths if path in rows), None)
 
 
-def _of_tasks(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
+def _tasks_model(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
     """The model of the tables, and of our records of some tasks on other cards."""
     more = [row for _, row in rows if row.card not in less and task_of(row).key in tasks]
     return kept(root, load_cards(root), user_state_folder(), more)
 
 
-def _in_samples(
+def _sample_rate(
     model: ExpectationModel, card: CardSpecs, cell: Cell, row: PublishedRow
 ) -> ExpectedValue | None:
     """What a card should do of a row's work, in the unit of the cell's own rate."""
@@ -131,9 +133,9 @@ def _in_samples(
     return replace(said, value=rate, low=min(ends), high=max(ends))
 
 
-def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
+def _record_rows(root: Path, cells: Iterable[Cell]) -> Rows:
     """Return the ranked figures of programs with a table, of one device of a card on paper, as its rows."""
-    cards, programs, found = load_cards(root), _programs(root), []
+    cards, programs, found = load_cards(root), _table_programs(root), []
     for cell in cells:
         record, speed = cell.trials[0].record, cell.throughput.mean
         ran = record.measurement.program if record.measurement else None
@@ -144,7 +146,7 @@ def _rows(root: Path, cells: Iterable[Cell]) -> Rows:
     return found
 
 
-def _programs(root: Path) -> dict[str, Program]:
+def _table_programs(root: Path) -> dict[str, Program]:
     """Those that have a table, by their names."""
     read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
     return {program.name: program for program in read if program.table}

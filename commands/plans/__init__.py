@@ -1,1 +1,0 @@
-"""A plan at a terminal."""

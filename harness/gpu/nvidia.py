@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.files import Files, unit_hash
@@ -153,6 +153,16 @@ def total_bytes(held: Iterable[int | None]) -> int | None:
     return None if None in known else sum(filter(None, known))
 
 
+_OTHER_LISTS = ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetMPSComputeRunningProcesses")
+"""Desktops, games, browsers and clients of MPS are in these, and not among the computing processes."""
+
+
+def _otherwise_running(nvml: Any, device: Any) -> list[tuple[int, int | None]]:
+    """Return the processes of the lists beside that of computing ones, each with the bytes that it holds."""
+    lists = (query(nvml, name, device, read=_processes) for name in _OTHER_LISTS)
+    return [process for listed in lists for process in listed or ()]
+
+
 def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
     """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
     with driver_session(nvml) as refused:
@@ -164,8 +174,9 @@ def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int 
             running = None if unit.card is None else query(nvml, name, unit.own, read=_processes)
             if running is None:
                 return None
-            found += [(pid, held) for pid, held in running if pid not in ours]
-        return len({pid for pid, _ in found}), total_bytes(held for _, held in found)
+            held = dict([*_otherwise_running(nvml, unit.own), *running])
+            found += [(pid, size) for pid, size in held.items() if pid not in ours]
+        return len({pid for pid, _ in found}), total_bytes(size for _, size in found)
 
 
 def _field_value(answers: Any) -> int:
@@ -183,6 +194,8 @@ class _Watched:
     listener: Any
     """A set of events in which the driver reports the card's faults; None where it has none."""
     xids: list[int]
+    ours: set[int] = field(default_factory=set)
+    """All processes of the trial that were seen on it, ended ones too."""
     seen_until: int | None = None
     """The driver's time of the last sample of processes; None before the first."""
 
@@ -334,16 +347,17 @@ class NvidiaCards:
         running = self._ask(f"{unit.index}.processes", name, unit.own, read=_processes)
         if running is None:
             return None
-        own = ours.among({pid for pid, _ in running})
-        foreign = {pid: held for pid, held in running if pid not in own}
+        held = dict([*_otherwise_running(self._nvml, unit.own), *running])
+        card.ours |= ours.among(set(held))
+        foreign = {pid: size for pid, size in held.items() if pid not in card.ours}
         return {
             "processes": len(foreign),
             "memory_bytes": total_bytes(foreign.values()),
-            "utilization_percent": self._used(card, set(foreign)),
+            "utilization_percent": self._used(card, ours),
         }
 
-    def _used(self, card: _Watched, pids: set[int]) -> float | None:
-        """Percent of the card that these processes used since the last sample; null in the first one."""
+    def _used(self, card: _Watched, ours: Any) -> float | None:
+        """Percent of the card that others, listed or not, used since the last sample; null in the first."""
         before = card.seen_until
         try:
             answer = self._nvml.nvmlDeviceGetProcessUtilization(card.unit.own, before or 0)
@@ -358,9 +372,10 @@ class NvidiaCards:
         if before is None:
             # What the driver remembers now may be of the time before.
             return None
+        card.ours |= ours.among({pid for _, pid, _ in samples})
         used: dict[int, list[int]] = {}
         for _, pid, share in samples:
-            if pid in pids:
+            if pid and pid not in card.ours:
                 used.setdefault(pid, []).append(min(share, 100))
         return sum(sum(shares) / len(shares) for shares in used.values())
 

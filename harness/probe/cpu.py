@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from typing import Any
 
 from harness.files import Files
@@ -31,7 +32,7 @@ def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
     sockets, cores = _topology(files, blocks)
     kernel_khz = files.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
     return {
-        "model": " ".join(first.get("model name", "").split()) or None,
+        "model": " ".join(first.get("model name", "").split()) or _arm_model(files, blocks),
         "sockets": sockets,
         "cores": cores,
         "threads": threads,
@@ -43,6 +44,35 @@ def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "features": [name for name in FEATURES if name in flags or (name == "neon" and "asimd" in flags)],
         "native_16_bit": _native_16_bit(flags),
     }
+
+
+_ARM_PARTS = {
+    "0xd03": "Cortex-A53",
+    "0xd05": "Cortex-A55",
+    "0xd08": "Cortex-A72",
+    "0xd0b": "Cortex-A76",
+    "0xd0c": "Neoverse-N1",
+    "0xd40": "Neoverse-V1",
+    "0xd41": "Cortex-A78",
+    "0xd42": "Cortex-A78AE",
+    "0xd49": "Neoverse-N2",
+    "0xd4f": "Neoverse-V2",
+    "0xd84": "Neoverse-V3",
+    "0xd85": "Cortex-X925",
+    "0xd87": "Cortex-A725",
+}
+"""Arm's own cores by the part's number, as the kernel's cputype.h has them."""
+
+
+def _arm_model(files: Files, blocks: list[dict[str, str]]) -> str | None:
+    """Return the board of the device tree and its kinds of cores, each with its count; null where unknown."""
+    ids = Counter((block.get("CPU implementer"), block.get("CPU part")) for block in blocks)
+    kinds = [
+        f"{count} x {_ARM_PARTS.get(part, part) if maker == '0x41' else f'{maker} {part}'}"
+        for (maker, part), count in ids.items()
+        if maker and part
+    ]
+    return ", ".join(filter(None, (files.text("/proc/device-tree/model"), *kinds))) or None
 
 
 def _blocks(files: Files) -> list[dict[str, str]]:

@@ -53,6 +53,8 @@ def silent_cards(files: Files, described: Collection[str], library: Any | None) 
     """
     if not described and files.exists(_OF_WINDOWS):
         yield f"the card behind {_OF_WINDOWS}: {_silence_reason('nvidia', 'nvidia', library)}"
+    if not described and "nvidia,tegra" in (files.text("/proc/device-tree/compatible") or ""):
+        yield f"the GPU of this {files.text('/proc/device-tree/model') or 'board'}: it has no NVML"
     described = {*described, *(bus for bus, _ in amd.kernel_folders(files))}
     given = bool(described) and ("SLURM_JOB_ID" in os.environ or is_container(files))
     for bus in files.names(_PCI):

@@ -181,6 +181,12 @@ class FakeNvml:
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:
         return [SimpleNamespace(**one) for one in self._value(handle, "nvmlDeviceGetComputeRunningProcesses")]
 
+    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: int) -> list[SimpleNamespace]:
+        return [SimpleNamespace(**one) for one in self._value(handle, "graphics")]
+
+    def nvmlDeviceGetMPSComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:
+        return [SimpleNamespace(**one) for one in self._value(handle, "mps")]
+
     def nvmlDeviceGetFieldValues(self, handle: int, fieldIds: list[int]) -> list[SimpleNamespace]:
         told = self._value(handle, "fields")
         return [

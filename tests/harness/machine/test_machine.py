@@ -112,6 +112,16 @@ def test_a_processor_s_own_16_bit_types_are_read_from_its_flags(tmp_path, name, 
     )
 
 
+def test_a_processor_of_arm_is_named_by_its_board_and_its_kinds_of_cores(tmp_path):
+    parts = ["0xd85"] * 2 + ["0xd87"]
+    blocks = [
+        f"processor : {at}\nCPU implementer : 0x41\nCPU part : {part}\n" for at, part in enumerate(parts)
+    ]
+    files = {"/proc/cpuinfo": "\n".join(blocks), "/proc/device-tree/model": "A board\0"}
+    named = cpu.describe_cpu(tree(tmp_path, files), affinity=None)["model"]
+    assert named == "A board, 2 x Cortex-X925, 1 x Cortex-A725"
+
+
 @pytest.mark.parametrize("listed", ["", "processor : 0\ncpu : POWER9, altivec supported\n"])
 def test_where_the_kernel_lists_no_known_flags_a_processor_s_16_bit_types_are_unknown(tmp_path, listed):
     assert cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] is None

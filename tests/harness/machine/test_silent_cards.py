@@ -50,6 +50,13 @@ def refusing(code: int) -> Any:
     return nvml
 
 
+def test_a_board_whose_driver_has_no_nvml_is_named(tmp_path):
+    tree = tmp_path / "proc" / "device-tree"
+    tree.mkdir(parents=True)
+    (tree / "compatible").write_text("nvidia,p3701\0nvidia,tegra234\0")
+    assert list(silent_cards(Files(tmp_path), (), None)) == ["the GPU of this board: it has no NVML"]
+
+
 @pytest.mark.parametrize(
     ("card", "library", "why"),
     [

@@ -195,6 +195,29 @@ def test_only_the_wanted_cards_are_watched_by_uuid_unit_or_index():
         assert [card["index"] for card in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("told", "processes", "held"),
+    [
+        ({"graphics": [{"pid": 7, "usedGpuMemory": 2**30}]}, 1, 2**30),
+        ({"mps": [{"pid": pid, "usedGpuMemory": 2**30} for pid in (7, 8)]}, 2, 2**31),
+        ({}, 0, 0),
+        ({"nvmlDeviceGetComputeRunningProcesses": {"error": 3}}, None, None),
+    ],
+)
+def test_who_else_uses_a_card_is_looked_for_in_each_list_of_the_driver(told, processes, held):
+    ours = {"nvmlDeviceGetComputeRunningProcesses": [{"pid": 100, "usedGpuMemory": 2**30}]}
+    nvml = FakeNvml([CARD | ours | {"process_sm_percent": {"100": 50, "9": 45}} | told])
+    watched = nvidia.NvidiaCards(nvml, [])
+    watched.sample(Family(100), True)
+    nvml.at += 1
+    (card,) = watched.sample(Family(100), True)
+    found = card["others"] and tuple(card["others"].values())
+    assert found == (None if processes is None else (processes, held, 45))
+    assert nvidia.foreign_processes(nvml, frozenset({100})) == (
+        None if processes is None else (processes, held)
+    )
+
+
 def test_of_a_slice_its_own_memory_and_processes_are_watched_and_the_rest_is_its_card_s():
     slices = [{**one, "violation_ns": {"error": 3}} for one in SLICES]
     slices[0] |= {"nvmlDeviceGetComputeRunningProcesses": {"error": 4}, "utilization": {"error": 3}}

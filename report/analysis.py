@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from harness.errors import UserError
 from harness.record import Factor, Question, Session
@@ -30,7 +29,6 @@ from report.compare.comparison import Comparison, compare_sides
 from report.compare.groups import ComparisonGroup, comparison_groups
 from report.compare.pairs import Expectation, expectations
 from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
-from report.compare.ranking import Standings, Work, standings, works
 from report.compare.sides import StackComparison, stack_comparison
 from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
@@ -44,20 +42,6 @@ from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read, results_of
 from report.trials.trial import TrialResult
 
-Subject = Literal[
-    "nothing",
-    "failed",
-    "check",
-    "stacks",
-    "costs",
-    "programs",
-    "verdicts",
-    "class",
-    "pair",
-    "frameworks",
-    "first-look",
-    "self",
-]
 PROGRAM = "program"
 """The workload that runs a published program."""
 CLASS_MACHINES = 5
@@ -233,9 +217,18 @@ class Analysis:
         return stack_comparison(self.leading_session, self.own) if self.leading_session and self.own else None
 
     @cached_property
+    def page_cells(self) -> tuple[Cell, ...]:
+        """The cells on the page: the leading session's, whosever it is, then those compared with them."""
+        found = (self.comparison, *self.beside)
+        compared = [cell for each in found if each for work in each.works for cell in work.cells if cell]
+        leading = [cell for cell in self.cells if cell.session == self.lead]
+        # The sides of one variant are parts of its cell.
+        return tuple({cell.trials[0].path: cell for cell in reversed((*leading, *compared))}.values())[::-1]
+
+    @cached_property
     def shown(self) -> tuple[TrialResult, ...]:
         """Return the leading session's trials, and the trials that are compared with them."""
-        beside = {trial.path for cell in self.grouped for trial in cell.trials}
+        beside = {trial.path for cell in self.page_cells for trial in cell.trials}
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
 
     @cached_property
@@ -255,25 +248,6 @@ class Analysis:
         return tuple(sorted({trial.session for trial in self.shown} & on_record))
 
     @cached_property
-    def subject(self) -> Subject:
-        """What the page is about."""
-        return _subject_of(self)
-
-    @cached_property
-    def standings(self) -> Standings | None:
-        """All that did the leading session's work in order; null of fewer than three."""
-        return standings(self.own_cells, self.cells)
-
-    @cached_property
-    def leading_frameworks(self) -> Work | None:
-        """The first work of the leading session in which two frameworks have ranges under the same terms."""
-        for work in works(self.measured_here, self.lead):
-            leads = any(line.cell.session == self.lead for line in work.alike)
-            if leads and len({line.framework for line in work.compared}) > 1:
-                return work
-        return None
-
-    @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
         request, software = self.request, self.request.sizes.get("software")
@@ -283,7 +257,8 @@ class Analysis:
     @property
     def with_ceilings(self) -> list[TrialResult]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
-        machines = {trial.machine for trial in self.own}
+        lead = None if self.came_with_clone else self.lead
+        machines = {trial.machine for trial in self.on_record if trial.session == lead}
         ceilings = [trial for trial in self.on_record if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 
@@ -370,48 +345,6 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         costs=bought,
         clause=clause(own_cells, spreads, margin=request.margin),
     )
-
-
-def _subject_of(analysis: Analysis) -> Subject:
-    """A card's check, else costs, a first look, published numbers, other machines, frameworks, or itself.
-
-    `nothing` has no record of its own, `failed` no figure; of a `first-look` fewer than half of the leading
-    session's figures may be ranked, and too few machines for a `class` did its work.
-    """
-    if analysis.checks:
-        return "check"
-    if analysis.stacks:
-        return "stacks"
-    if _priced(analysis):
-        return "costs"
-    if not analysis.own:
-        return "nothing"
-    return _of_figures(analysis) if analysis.groups else "failed"
-
-
-def _of_figures(analysis: Analysis) -> Subject:
-    here = analysis.measured_here
-    own = [cell for cell in here if cell.session == analysis.lead] or here
-    published = own_programs(analysis)
-    judged = {id(cell) for judged in analysis.verdicts if judged.compared for cell in judged.cells}
-    if any(id(cell) in judged for cell in published) or 0 < len(published) < len(own):
-        return "programs"
-    in_class = analysis.standings is not None and len(analysis.standings.rows) >= CLASS_MACHINES
-    if sum(cell.ranked for cell in own) * 2 < len(own):
-        return "class" if in_class else "first-look"
-    if analysis.evidence.purchase is None and any(judged.compared for judged in analysis.verdicts):
-        return "verdicts"
-    if in_class:
-        return "class"
-    if analysis.expectations and analysis.expectations[0].standing != "single runs":
-        return "pair"
-    return "frameworks" if analysis.leading_frameworks else "self"
-
-
-def own_programs(analysis: Analysis) -> list[Cell]:
-    """Return the leading session's cells of published programs that have a speed."""
-    own = [cell for cell in analysis.measured_here if cell.session == analysis.lead]
-    return [cell for cell in own if cell.key.workload == PROGRAM and cell.throughput.mean]
 
 
 def _priced(analysis: Analysis) -> bool:

@@ -30,6 +30,8 @@ from report.charts.style import (
 
 FAR_APART = 10.0
 """Over so many times the least of a group, the greatest leaves the others no length."""
+WIDE_SCALE = 3.0
+"""A scale on which equal steps multiply has other ticks where it is so many times as wide."""
 LONGEST_RANGE = 1.5
 """What reaches further than so many times the greatest value is cut there."""
 BAR, BAND, DOT, LARGE, APART = (15.0, 9.0), 21.0, 8.0, 13.0, 10.0
@@ -211,7 +213,9 @@ class _Picture:
         values += _ends(chart.groups, LONGEST_RANGE * max(values))
         values += [chart.reference] if chart.dots and chart.reference else []
         most = 6 if self.beside else 4
-        found = times_ticks(values) if chart.multiply else linear_ticks(values, zero=chart.zero, most=most)
+        zero = chart.zero and not chart.multiply
+        wide = chart.multiply and max(values) > WIDE_SCALE * min(values)
+        found = times_ticks(values) if wide else linear_ticks(values, zero=zero, most=most)
         kept = [tick for tick in found if not chart.zero or chart.multiply or tick <= 1.001 * max(values)]
         return tuple((tick, written(tick, "number")) for tick in kept)
 

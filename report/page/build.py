@@ -8,32 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from report.analysis import Analysis
-from report.page.one.check import checked
-from report.page.one.offers import offers
+from report.page.one import cost, faster, sound
 from report.page.one.page_one import page_one
-from report.page.parts import (
-    limits,
-    pairs,
-    published,
-    ran,
-    uncertainty,
-    workloads,
-)
+from report.page.parts import limits, published, ran, uncertainty, workloads
 from report.page.render import render
 from report.page.values import Page, PagePart, Systems, systems_of
 from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
-    (
-        "check",
-        "The check",
-        lambda analysis, systems: checked(analysis) if analysis.subject == "check" else None,
-    ),
-    ("pairs", "Pair by pair", pairs.view),
+    ("check", "The check", lambda analysis, _: sound.viewed(analysis) if analysis.checks else None),
+    ("compared", "Compared by what else differs", faster.beside),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),
-    ("costs", "Costs", lambda analysis, systems: offers(analysis, systems) if analysis.costs else None),
+    ("costs", "Costs", lambda analysis, systems: cost.viewed(analysis, systems) if analysis.costs else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.request.asked or None),
     ("acceptance", "Acceptance", lambda of, _: None if of.clause and of.clause.unproven else of.clause),
     ("uncertainty", "How sure", uncertainty.view),
@@ -79,7 +67,7 @@ def write(
 
 def _parts(analysis: Analysis) -> Iterable[tuple[str, str, Callable[[Analysis, Systems], Any]]]:
     """A buyer's begin with the costs, and end with them where nothing of his or of an offer was measured."""
-    if analysis.subject != "costs" or not analysis.costs:
+    if analysis.question.kind != "cost" or not analysis.costs:
         return PARTS
     costly = [part for part in PARTS if part[0] in ("costs", "expected")]
     measured = analysis.own or any(one.measured for one in analysis.costs.offers)

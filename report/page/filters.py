@@ -12,7 +12,8 @@ from markupsafe import Markup
 from harness.record.finding import finding_label
 from harness.summary.bound import speedup_limit
 from report import text
-from report.compare.cells import Cell
+from report.compare.cells import Cell, time_breakdown
+from report.expected.expected import ExpectedValue
 from report.page.values import Quantity, between, quantity, rate, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
 
@@ -121,13 +122,32 @@ def span(quantity: Quantity | None) -> str:
 
 
 def times(quantity: Quantity | None) -> str:
-    """Return a ratio for a sentence, with the digits that its range allows: '1.43 times'."""
+    """A ratio for a sentence: '1.43 times'."""
     if quantity is None or quantity.value is None:
         return UNKNOWN
-    if quantity.low is None or quantity.high is None:
-        return f"{text.times(quantity.value)}{NBSP}times"
-    about = text.rounded(quantity.value, text.digits_of(quantity.value, quantity.low, quantity.high))
-    return f"{min(text.times(quantity.value), about, key=len)}{NBSP}times"
+    return f"{text.times(quantity.value)}{NBSP}times"
+
+
+def stated_times(quantity: Quantity) -> str:
+    """The same, or 'about 2.0 times' without a range: few runs bear no more."""
+    if quantity.low is None and quantity.value is not None and quantity.value >= 2:
+        return f"about{NBSP}{quantity.value:.2g}{NBSP}times"
+    return times(quantity)
+
+
+def stated(quantity: Quantity) -> str:
+    """A quantity without its range, or the range alone where it is wider than the value."""
+    low, high, value_ = quantity.low, quantity.high, quantity.value
+    wide = low is not None and high is not None and value_ is not None and high - low > abs(value_)
+    return f"{span(quantity)} {quantity.unit}" if wide else value(quantity)
+
+
+def expected(cell: Cell, should: Mapping[str, ExpectedValue]) -> Quantity | None:
+    """A speed over what other cards' records lead one to expect, with a range for nine in ten."""
+    said, speed = should.get(cell.trials[0].path), cell.throughput.mean
+    return (
+        Quantity(speed / said.value, "ratio", speed / said.high, speed / said.low) if said and speed else None
+    )
 
 
 def spread(quantity: Quantity | None) -> str:
@@ -154,6 +174,8 @@ def _written(number: float, unit: str, digits: int, beside: float) -> tuple[str,
         return text.number(number / size), name
     if unit == "share":
         return "under 1" if 0 < number < 0.01 else f"{number * 100:.0f}", "%"
+    if unit == "percent":
+        return f"{number * 100:.2g}", "%"
     if unit == "accuracy":
         return f"{number * 100:.1f}", "%"
     if unit == "seconds":
@@ -205,6 +227,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "span": span,
     "spread": spread,
     "times": times,
+    "times_alone": lambda quantity: text.times(quantity.value),
+    "stated": stated,
+    "stated_times": stated_times,
+    "expected": expected,
+    "named": lambda system, name: name(system),
+    "breakdown": time_breakdown,
     "figure": figure,
     "count": text.count,
     "listed": listed,

@@ -27,7 +27,8 @@ from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
-from report.page.values import Headline, Page, Picture
+from report.page.values import Page, Picture, Sentence
+from report.stats.intervals import LEVEL
 from report.text import clean
 
 _READING: Mapping[str, Callable[..., Any]] = {
@@ -110,7 +111,7 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
 
 
-def answer(headline: Headline) -> str:
+def answer(headline: Sentence) -> str:
     """Return a headline as the terminal shows it."""
     return _markdown("answer.md", lambda *_: Markup(""), str, headline=headline).replace("**", "").strip()
 
@@ -197,7 +198,7 @@ def _environment() -> Environment:
             "as_column": _as_column,
         }
     )
-    made.globals.update(as_column=_as_column, coded=_coded)
+    made.globals.update(as_column=_as_column, coded=_coded, level=f"{LEVEL * 100:.0f}\N{NO-BREAK SPACE}%")
     return made
 
 

@@ -14,11 +14,11 @@ from report.buying.cost_model import Range
 from report.charts.drawing import Chart
 from report.compare.cells import Cell, Ratio
 from report.compare.figures import Figure
-from report.compare.pairs import SpeedRange
+from report.compare.ratio import WorkRatio
 from report.stats.intervals import Interval
 from report.text import THIS
 
-QuantitySource = Figure | Ratio | Interval | Range | float | None
+QuantitySource = Figure | Ratio | WorkRatio | Interval | Range | float | None
 
 SEVERAL = " × "
 """Behind their number, before the name of several cards."""
@@ -39,8 +39,6 @@ class Quantity:
     unit: str
     low: float | None = None
     high: float | None = None
-    tied: bool = False
-    """Whether its range shows no difference."""
     best: bool = False
     """Whether it is the best of its row."""
 
@@ -83,8 +81,8 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
-    """The first sentence: its state, which the template words, and the values in it."""
+class Sentence:
+    """A sentence by its state, which the template words, and the values in it."""
 
     state: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -97,6 +95,8 @@ class Picture:
     name: str
     chart: Chart
     alt: str
+    title: str = ""
+    """The name of its title on page one, which the template words."""
 
 
 def quantity(of: QuantitySource, unit: str = "ratio", *, best: bool = False) -> Quantity:
@@ -104,7 +104,7 @@ def quantity(of: QuantitySource, unit: str = "ratio", *, best: bool = False) -> 
     value, low, high = _with_ends(of)
     if low is None or high is None or low == high:
         return Quantity(value, unit, best=best)
-    return Quantity(value, unit, low, high, tied=unit == "ratio" and low <= 1 <= high, best=best)
+    return Quantity(value, unit, low, high, best)
 
 
 def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | None]:
@@ -113,13 +113,13 @@ def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | 
         return value, low, high
     if isinstance(of, Interval):
         return of.estimate, of.low, of.high
-    if isinstance(of, Figure | Ratio):
+    if isinstance(of, Figure | Ratio | WorkRatio):
         mean = of.mean if isinstance(of, Figure) else of.estimate
         return mean, of.interval.low if of.interval else None, of.interval.high if of.interval else None
     return of, None, None
 
 
-def between(best: float | None, span: SpeedRange | Interval | None, unit: str = "ratio") -> Quantity:
+def between(best: float | None, span: Interval | None, unit: str = "ratio") -> Quantity:
     """A value in a range, such as a ratio of speeds."""
     return quantity((span.low, best, span.high) if span and best is not None else best, unit)
 
@@ -164,13 +164,13 @@ class Systems:
 
 
 def systems_of(analysis: Analysis) -> Systems:
-    """This machine's systems, then those of the leading pair, then all others of the groups and cells."""
+    """This machine's systems, then those compared with it, then all others."""
     checked = [check.longest for check in analysis.checks]
-    own = {trial.machine for trial in (*analysis.own, *checked)}
-    leading = (cell for pair in analysis.expectations[:1] for cell in pair.cells)
-    here, beside = (*analysis.measured_here, *analysis.own_cells), (*analysis.grouped, *analysis.cells)
+    lead = None if analysis.came_with_clone else analysis.lead
+    leading = [trial for trial in analysis.on_record if trial.session == lead]
+    own = {trial.machine for trial in (*leading, *checked)}
     offers = analysis.costs.offers if analysis.costs else ()
-    measured: tuple[OnCard, ...] = (*offers, *here, *checked, *leading, *beside, *analysis.trials)
+    measured: tuple[OnCard, ...] = (*offers, *leading, *checked, *analysis.page_cells, *analysis.shown)
     places = dict.fromkeys((each.machine, each.card) for each in measured)
     ordered = sorted(places, key=lambda place: (place[0] not in own, place[0] in own and SEVERAL in place[1]))
     slots: dict[tuple[str, str], int] = {}
@@ -234,18 +234,22 @@ class SystemRuns:
 
 @dataclass(frozen=True, slots=True)
 class PageOne:
-    """Headline, chips, one picture, one table, three notes; `template` draws picture and table of `view`."""
+    """The frame of every question: headline, chips, one picture, one table, notes, and what comes next."""
 
-    subject: Headline
+    about: Sentence
     """What the page is about, as its first line says."""
     source: Source
-    headline: Headline
+    headline: Sentence
     chips: tuple[Chip, ...]
-    notes: tuple[Headline, ...]
+    picture: Picture | None
     template: str
-    view: Any
-    next_first: Headline | None = None
-    """The next step, where it comes before the picture, since the page cannot answer its question yet."""
+    """The template of its table."""
+    table: Any
+    notes: tuple[Sentence, ...]
+    following: Sentence
+    """The next step."""
+    unanswered: bool = False
+    """Whether the next step comes before the picture, since the page cannot answer its question yet."""
     constructed: bool = False
     """Whether records are labelled as made up, by a simulated device."""
     ran: tuple[SystemRuns, ...] = ()
@@ -254,8 +258,8 @@ class PageOne:
     @property
     def next_commands(self) -> tuple[str, ...]:
         """The lines of the next step."""
-        steps = (self.next_first, *self.notes)
-        return next((step.data["commands"] for step in steps if step and "commands" in step.data), ())
+        commands: tuple[str, ...] = self.following.data["commands"]
+        return commands
 
 
 @dataclass(frozen=True, slots=True)

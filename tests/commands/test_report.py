@@ -24,14 +24,13 @@ QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
 
 
 @pytest.mark.parametrize(("session", "leads_on"), [(QUICK, True), (DESK, False)])
-def test_a_first_look_names_the_line_whose_figures_may_be_ranked(
+def test_a_first_look_names_the_longer_line(
     session: str, leads_on: bool, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
     analysis, written = write_report(ROOT, tmp_path, ReportOptions((session,)))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
-    assert ("Runs long enough to be ranked" in text) == leads_on
     assert (page_of(analysis).one.next_commands == (LONGER_ON_CPU,)) == leads_on
 
 
@@ -43,14 +42,15 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     fresh = tmp_path / "fresh"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
     analysis, written = write_report(fresh, tmp_path / "out", ReportOptions())
-    assert (analysis.subject, analysis.own, analysis.clause) == ("nothing", (), None)
+    assert (analysis.own, analysis.clause) == ((), None)
     assert analysis.request.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)
+    assert page.one.about.state == "nothing"
     views = {part.name: part.view for part in page.parts}
-    assert len(views["published"].studies) > 1 and views["workloads"].workloads
+    assert len(views["published"].studies) > 1 and views["workloads"]
     assert not page.systems.own and page.systems.all
     assert [chip.name for chip in page.one.chips] == ["no-records", "published-once"]
-    assert {"lead.svg", "workload-1-time.svg"} <= {path.name for path in written.charts}
+    assert "lead.svg" in {path.name for path in written.charts}
 
 
 def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_path):

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from harness.record import LeftOut, Record
+from harness.record import LeftOut, Question, Record
 from harness.record.store import read_results, write_session
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.buying.purchase import parse_purchase
@@ -70,7 +70,11 @@ class Case:
     now: datetime = MADE
     baseline: str | None = None
     purchase: str | None = None
+    question: Question | None = None
     held: bool = True
+
+
+BY_MACHINE = Question(kind="faster", by="machine")
 
 
 @cache
@@ -86,7 +90,7 @@ def evidence_of(make: Callable[[Path], object]) -> Evidence:
 @cache
 def analysis_of(case: Case) -> Analysis:
     purchase = parse_purchase(case.purchase) if case.purchase else None
-    request = AnalysisRequest(case.now, session=case.session, baseline=case.baseline)
+    request = AnalysisRequest(case.now, session=case.session, baseline=case.baseline, question=case.question)
     return analyse(replace(evidence_of(case.make), purchase=purchase), request)
 
 

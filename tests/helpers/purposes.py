@@ -5,19 +5,19 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.record import Against, Record, store
+from harness.record import Against, Question, Record, store
 from report.analysis import Analysis
 from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
 from tests.helpers import ROOT, cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import PAPER
-from tests.helpers.cases import CASES, Case, published
+from tests.helpers.cases import BY_MACHINE, CASES, Case, published
 from tests.helpers.records_card import CHECKED, checked_card, three_others
 
 
@@ -25,7 +25,7 @@ from tests.helpers.records_card import CHECKED, checked_card, three_others
 class Purpose:
     """What page one is about, and of which records."""
 
-    subject: str
+    asked: str
     case: Case
 
 
@@ -73,7 +73,7 @@ def _check(name: str, *, parts: int | None = None, **values: Any) -> Purpose:
     def records() -> list[Record]:
         return [*checked_card(**values)[:parts], *three_others()]
 
-    return Purpose("check", Case(f"check-{name}", cases.of(records), session=CHECKED))
+    return Purpose("sound", Case(f"check-{name}", cases.of(records), session=CHECKED))
 
 
 def _check_published(root: Path) -> None:
@@ -83,14 +83,18 @@ def _check_published(root: Path) -> None:
     shutil.copy(ROOT / "results" / "cards.toml", root / "results")
 
 
+def _by_machine(name: str) -> Purpose:
+    return Purpose("faster", replace(CASES[name], question=BY_MACHINE))
+
+
 PURPOSES = {
-    "buyer": Purpose("costs", CASES["three-cards-watched-priced"]),
-    "buyer-without-watts": Purpose("costs", CASES["two-cards-proven-priced"]),
-    "pair": Purpose("pair", CASES["two-cards-proven"]),
-    "one-machine": Purpose("self", CASES["profiles-and-modes"]),
-    "first-look": Purpose("first-look", CASES["generated-data"]),
-    "twenty-machines": Purpose("class", machines(20)),
-    "researcher": Purpose("verdicts", CASES["published-judged"]),
+    "buyer": Purpose("cost", CASES["three-cards-watched-priced"]),
+    "buyer-without-watts": Purpose("cost", CASES["two-cards-proven-priced"]),
+    "pair": _by_machine("two-cards-proven"),
+    "one-machine": Purpose("faster", CASES["profiles-and-modes"]),
+    "first-look": Purpose("faster", CASES["generated-data"]),
+    "twenty-machines": Purpose("faster", replace(machines(20), question=BY_MACHINE)),
+    "researcher": Purpose("holds", replace(CASES["published-judged"], question=Question(kind="holds"))),
     "card-sound": _check("sound"),
     "card-slow": _check("slow", speeds={"copy_gb_per_second": 0.7, "gemm_bf16_tflops": 0.8}),
     "card-long": _check("long", parts=2),
@@ -98,11 +102,11 @@ PURPOSES = {
     "card-differs": _check("differs", differing=3),
     "card-unknown": _check("unknown", card="Constructed Card B"),
     "card-small": _check("small", fits=64),
-    "card-published": Purpose("check", Case("check-published", _check_published, session=CHECKED)),
-    "two-stacks": Purpose("stacks", Case("two-stacks", _two_stacks)),
+    "card-published": Purpose("sound", Case("check-published", _check_published, session=CHECKED)),
+    "two-stacks": Purpose("faster", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),
     "nothing": Purpose("nothing", CASES["published-alone"]),
-    "committed": Purpose("pair", CASES["results-desk"]),
+    "committed": _by_machine("results-desk"),
 }
 
 

@@ -71,6 +71,8 @@ class DeviceLimits:
     measured: bool
     """Whether ceilings were measured on it."""
     all_reduce: tuple[Together, ...]
+    runs: int
+    """How many trials measured its ceilings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ class LimitsView:
 
 def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     """Return what limits the cells on the page; null where nothing was measured."""
-    cells = analysis.grouped
+    cells = analysis.page_cells
     among = of_each_key(cells)
     found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
-    devices = _devices(analysis)
+    devices = devices_of(analysis)
     if not waits and not devices:
         return None
     return LimitsView(
@@ -97,13 +99,13 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     )
 
 
-def _devices(analysis: Analysis) -> tuple[DeviceLimits, ...]:
-    """Return the limits of each device that trained; invalid trials are left out."""
+def devices_of(analysis: Analysis) -> tuple[DeviceLimits, ...]:
+    """Return the limits of each device that trained or was measured; invalid trials are left out."""
     trials, cards = analysis.with_ceilings, analysis.evidence.cards
     by_device = ceilings(trial.record for trial in trials)
     together = reached_together(trial.record for trial in trials)
-    trained = [trial for trial in trials if trial.verdict != "invalid" and not trial.is_ceiling]
-    of_device = grouped_by(trained, lambda trial: device_of(trial.record))
+    valid = [trial for trial in trials if trial.verdict != "invalid"]
+    of_device = grouped_by(valid, lambda trial: device_of(trial.record))
     views = []
     for number, (device, own) in enumerate(of_device.items(), 1):
         measured = by_device.get(device, {}) if device else {}
@@ -119,12 +121,12 @@ def _device(
     reached: tuple[Together, ...],
     name: str,
 ) -> DeviceLimits | None:
-    alike = grouped_by(trials, same_but()).values()
+    trained = [trial for trial in trials if not trial.is_ceiling]
+    alike = grouped_by(trained, same_but()).values()
     works = [(own[0], point) for own in alike if (point := _typical(own, cards, measured))]
-    if not works:
-        return None
     used = trials[0].record.measurement
-    assert used is not None
+    if used is None or not (works or measured):
+        return None
     card = find_card(trials[0].device_name, cards)
     sheet = _sheet(used.device, card, measured, trials) if card or measured else ()
     return DeviceLimits(
@@ -135,6 +137,7 @@ def _device(
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
         all_reduce=reached,
+        runs=len(trials) - len(trained),
     )
 
 

@@ -22,7 +22,7 @@ from report.page.parts.verdicts import (
     claim_rows,
     counts,
 )
-from report.page.pictures import LEAD, MOST_ON_PAGE_ONE
+from report.page.time_rows import LEAD, MOST_ROWS
 from report.page.values import NamedSystem, Systems
 from report.trials.key import grouped_by
 
@@ -175,17 +175,6 @@ def _batches(pairs: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], 
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedClaims:
-    """The study that says most of this machine, and the claims that failed or matter first."""
-
-    drawn: DrawnStudy | None
-    rows: tuple[ClaimRow, ...]
-    counts: VerdictCounts
-    other_software: bool
-    """Whether the study that is drawn ran on other software than this machine."""
-
-
-@dataclass(frozen=True, slots=True)
 class StudyLine:
     """A study: how many figures it published, and how many can be judged on this machine, by which line."""
 
@@ -197,34 +186,13 @@ class StudyLine:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedStudies:
-    """The picture of one study, and all studies."""
-
-    drawn: DrawnStudy | None
-    rows: tuple[StudyLine, ...]
-
-
-def claims(analysis: Analysis, systems: Systems) -> JudgedClaims:
-    """Return the study that says most of this machine, and all claims."""
-    drawn = _first([figure for figure in figures(analysis) if figure.measured], analysis, systems)
-    sources = [entry.source for row in drawn.figure.rows for entry in row.entries] if drawn else []
-    other = any(isinstance(source, Claim) and source.stack for source in sources)
-    return JudgedClaims(drawn, claim_rows(analysis), counts(analysis), other)
-
-
-def published_studies(analysis: Analysis, systems: Systems) -> PublishedStudies:
-    """Return every study that has claims, those with most to judge here, then to read, first."""
+def published_studies(analysis: Analysis, systems: Systems) -> tuple[DrawnStudy | None, list[StudyLine]]:
+    """Return one study drawn, and every study that has claims: most to judge here, then to read, first."""
     by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
     rows = [_line(study, members, analysis) for study, members in by_study.items()]
     timed = [figure for figure in figures(analysis) if figure.metric == "protocol_seconds"]
-    return PublishedStudies(
-        _first(timed, analysis, systems), tuple(sorted(rows, key=lambda row: (-row.judged, -row.figures)))
-    )
-
-
-def _first(found: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> DrawnStudy | None:
-    return picture(found[0], LEAD, analysis, systems, MOST_ON_PAGE_ONE) if found else None
+    drawn = picture(timed[0], LEAD, analysis, systems, MOST_ROWS) if timed else None
+    return drawn, sorted(rows, key=lambda row: (-row.judged, -row.figures))
 
 
 def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:

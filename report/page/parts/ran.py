@@ -10,7 +10,7 @@ from harness.record import PRECISIONS, Machine, Precision
 from harness.record.finding import finding_sentence
 from harness.summary.device_checks import machine_findings
 from report.analysis import Analysis
-from report.page.values import SystemRuns, Systems, quantity
+from report.page.values import Quantity, SystemRuns, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -53,7 +53,7 @@ def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
     for trials in grouped_by({trial.path: trial for trial in measured}.values(), systems.of).values():
         days = sorted(trial.started_at.date() for trial in trials)
         lengths = [each.window.seconds for trial in trials if (each := trial.record.measurement)]
-        windows = quantity((min(lengths), max(lengths), max(lengths)), "seconds")
+        windows = Quantity(max(lengths), "seconds", min(lengths), max(lengths))
         found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows))
     return tuple(found)
 

@@ -9,14 +9,13 @@ in no row. A picture is of one protocol and one size of images.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report.analysis import Analysis
 from report.claims.matching import asked_by, measured_of, scaled_down
 from report.compare.cells import Cell
-from report.compare.groups import ComparisonGroup
 from report.compare.key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
@@ -102,35 +101,33 @@ def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
     return tuple(sorted(study_figures(claims, *_study_cells(analysis)), key=telling, reverse=True))
 
 
-def with_published(groups: Iterable[ComparisonGroup], analysis: Analysis) -> list[ComparisonGroup]:
-    """Return the groups with each published time of the same work, whatever card, software and loader."""
-    found = [
+def published_times(analysis: Analysis) -> dict[int, list[tuple[Claim, bool]]]:
+    """Return by a cell's id each published time of the same work, and whether another loader fed it.
+
+    The card and the software may be others.
+    """
+    beside: dict[int, list[tuple[Claim, bool]]] = {}
+    timed = (
         figure for figure in figures(analysis) if figure.metric == "protocol_seconds" and figure.measured
-    ]
-    beside: dict[int, list[Claim]] = {}
-    for row in (row for figure in found for row in figure.rows if row.measured):
+    )
+    for row in (row for figure in timed for row in figure.rows if row.measured):
         claims = [entry.source for entry in row.entries if isinstance(entry.source, Claim)]
         for entry in row.entries:
-            beside.setdefault(id(entry.source), []).extend(claims)
-    return [replace(group, published=_claims_beside(group, beside) or group.published) for group in groups]
-
-
-def _claims_beside(group: ComparisonGroup, beside: Mapping[int, Sequence[Claim]]) -> tuple[Claim, ...]:
-    claims = (claim for entry in group.entries for claim in beside.get(id(entry.cell), ()))
-    return tuple({claim.id: claim for claim in claims}.values())
+            beside.setdefault(id(entry.source), []).extend((claim, entry.loader) for claim in claims)
+    return beside
 
 
 def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
-    """Return this machine's cells, the leading session's first, then the newest; and the other machines'."""
-    entries = [entry for group in analysis.groups for entry in group.entries]
-    own = [entry.cell for entry in entries if entry.own]
+    """Return this machine's cells, the leading session's first, then the newest; and those named with it."""
+    machines = {trial.machine for trial in analysis.own}
 
     def first(cell: Cell) -> tuple[bool, str, bool, int]:
         leads = cell.session == analysis.lead
         return leads, "" if leads else f"{cell.started_at:%Y-%m-%d %H:%M}", cell.ranked, cell.throughput.n
 
-    own.sort(key=first, reverse=True)
-    return own, [entry.cell for entry in entries if not entry.own]
+    cells = sorted(analysis.page_cells, key=first, reverse=True)
+    own = [cell for cell in cells if cell.machine in machines]
+    return own, [cell for cell in cells if cell not in own and cell.session in analysis.request.named]
 
 
 def study_figures(

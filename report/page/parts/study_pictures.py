@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
@@ -13,7 +14,7 @@ from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value
 from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
-from report.page.pictures import described, key_of, nearest_bars, with_room
+from report.page.time_rows import described, key_of, look_of, with_room
 from report.page.values import Picture, Quantity, Systems
 from report.trials.key import DATA, FRAMEWORK
 
@@ -49,26 +50,37 @@ def picture(
     chart = ScaleRows(
         groups,
         axis="GiB" if absolute else "fastest = 1.00",
-        key=key_of(systems),
+        key=key_of(systems.all),
         reference=None if absolute else 1.0,
     )
     left = sum(len(row.entries) for row in figure.rows) - sum(len(group.rows) for group in groups)
     fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
     return DrawnStudy(
-        Picture(name, chart, described(groups)), fitted, analysis.evidence.claims.study_name(figure.study)
+        Picture(name, chart, described(groups), "study"),
+        fitted,
+        analysis.evidence.claims.study_name(figure.study),
     )
 
 
 def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> RowGroup:
-    bars = nearest_bars(
-        [_bar(entry, figure, systems) for entry in row.entries], min(MOST_IN_ROW, max(most // LEAST_ROWS, 4))
-    )
+    rows = [_bar(entry, figure, systems) for entry in row.entries]
+    shown = _nearest(rows, min(MOST_IN_ROW, max(most // LEAST_ROWS, 4)))
     of, data = row.claim.of, row.claim.of.options.get(DATA)
     whole = row.claim.epochs if figure.metric == "protocol_seconds" else None
     notes = [text.count(whole, "epoch")] if whole else []
     notes += [f"{text.clean(data, 20)} data"] if data is not None else []
     notes += [f"{of.gpus} devices"] if of.gpus > 1 else []
-    return RowGroup(text.model_name(of.model), bars, tuple(notes))
+    return RowGroup(text.model_name(of.model), shown, tuple(notes))
+
+
+def _nearest(rows: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
+    """All where there is room; else what was measured, the best, and those nearest to what was measured."""
+    own = [place for place, row in enumerate(rows) if row.firm] or [0]
+    order = sorted(
+        range(len(rows)),
+        key=lambda place: (place not in own, place > most // 3, min(abs(place - at) for at in own)),
+    )
+    return tuple(rows[place] for place in sorted(order[:most]))
 
 
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
@@ -87,7 +99,7 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
         return row
     system = systems.of(source)
     low, high = _ends(entry, source, figure)
-    mark = Mark(at, low, high, "measured" if source.ranked else "projected", system.slot)
+    mark = Mark(at, low, high, look_of(source), system.slot)
     return replace(row, label=framework or system.name, marks=(mark,))
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work
 from report.page.values import Systems
-from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed, unequal_spread
+from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed
 
 MOST_DOUBTS = 8
 
@@ -32,7 +31,7 @@ class UncertaintyView:
 
 def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     """Return how sure the page's cells are; null where nothing speaks against them."""
-    cells = analysis.grouped or list(analysis.own_cells)
+    cells = analysis.page_cells
     among = of_each_key(cells)
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
@@ -48,7 +47,7 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
 def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Compare what each half-precision cell of this machine learned with full precision, where known."""
     gates = {trial.path: gate for trial, gate in analysis.early_gates}
-    own = [parity for parity in analysis.parities if parity.of in analysis.measured_here]
+    own = [parity for parity in analysis.parities if parity.of in analysis.own_cells]
     among = [parity.of for parity in own]
     for parity in own:
         words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}
@@ -68,19 +67,14 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
         yield Doubt("odd-run", {"works": _named(odd, cells)})
+    ratios = analysis.comparison.ratios if analysis.comparison else ()
     unequal = [
-        gain.of
-        for gain in analysis.speedups
-        if unequal_spread(gain.of.seconds.values, gain.over.seconds.values)
+        ratio.of
+        for ratio in ratios
+        if ratio.interval and any(note.name == "unequal-spread" for note in ratio.interval.notes)
     ]
     if unequal:
         yield Doubt("unequal-spread", {"works": _named(unequal, cells)})
-    for group in analysis.groups:
-        if group.baseline_missing and analysis.request.baseline is not None:
-            baseline = text.clean(analysis.request.baseline, 40)
-            yield Doubt(
-                "baseline-missing", {"baseline": baseline, "model": text.model_name(group.base.model)}
-            )
 
 
 def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:

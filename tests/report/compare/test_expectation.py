@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from harness.record import Limit
 from report.compare import pairs as expectation
 from report.compare.cells import Ratio
-from report.page.one import headlines
-from report.page.values import systems_of
 from report.stats.intervals import Interval
 from tests.helpers import records_builder as build
-from tests.helpers.trial_tables import analysed
 from tests.report.compare.test_groups import CARD, LEAD, elsewhere, found, series
 
 ON = build.machine(CARD, label="card-a", digits="a")
@@ -121,6 +118,3 @@ def test_cards_that_are_each_faster_at_other_works_are_told_by_the_work():
     records = [one.model_copy(update={"block": 1 + at % 3}) for run in made for at, one in enumerate(run)]
     (pair,) = expectation.expectations(found(records))
     assert (pair.standing, pair.units, pair.model) == ("by the work", None, None)
-    said = headlines.of_pair(pair, systems_of(analysed(records)))
-    assert said.state == "pair-divided"
-    assert [round(said.data[name].value, 2) for name in ("times", "inverse")] == [5.0, 5.0]

@@ -73,7 +73,7 @@ def test_a_workload_is_headed_by_what_its_own_file_says_of_it():
     found = analysed(named)
     view = workloads.view(found, systems_of(found))
     assert view is not None
-    assert (view.workloads[0].title, view.workloads[0].about) == ("Mine", "My net.")
+    assert (view[0].title, view[0].about) == ("Mine", "My net.")
 
 
 def test_a_published_batch_for_each_precision_shares_one_chart():

@@ -1,4 +1,4 @@
-"""What is expected of a card stands beside what was measured: as a ratio, a pale bar, a part of its own."""
+"""What is expected of a card stands beside what was measured: as a ratio, and as a part of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from report.expected.expected import CardExpectation, ExpectedValue, TaskExpectation
 from report.expected.figures import TrainingTask
 from report.expected.refusal import Refusal
-from report.page.build import page_of, write
-from report.page.one.measured import leading
+from report.page.build import write
+from report.page.filters import expected
 from tests.helpers.purposes import analysis_of
 
 TASK = TrainingTask("constructed", "work", "amp-fp16", 64, "samples/s")
@@ -28,24 +28,20 @@ def an_expected(value, factor=1.2):
     )
 
 
-def page_with(share):
-    """The page of one machine that reached a share of what its card should do."""
+@pytest.mark.parametrize("share", [0.97, 0.71, 1.3])
+def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(share, tmp_path):
     analysis = analysis_of("one-machine")
-    cell = leading(analysis)[0]
+    cell = analysis.own_cells[0]
     should = {cell.trials[0].path: an_expected(cell.throughput.mean / share)}
-    return page_of(replace(analysis, request=replace(analysis.request, should=should)))
+    found = expected(cell, should)
+    assert found.value == pytest.approx(share)
+    assert (found.low, found.high) == pytest.approx((share / 1.2, share * 1.2))
+    asked = replace(analysis, request=replace(analysis.request, should=should))
+    assert f"{share:.2f}" in write(asked, tmp_path, drawn=False).markdown.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("share", "within"), [(0.97, True), (0.71, False), (1.3, False)])
-def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(share, within):
-    row = page_with(share).one.view.rows[0].expected
-    assert row.value == pytest.approx(share)
-    assert (row.low, row.high) == pytest.approx((share / 1.2, share * 1.2))
-    assert row.tied is within
-
-
-def test_without_other_cards_nothing_is_said():
-    assert not any(row.expected for row in page_of(analysis_of("one-machine")).one.view.rows)
+def test_without_other_cards_nothing_is_expected():
+    assert not any(expected(cell, {}) for cell in analysis_of("one-machine").own_cells)
 
 
 def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):

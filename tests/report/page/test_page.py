@@ -190,4 +190,4 @@ def test_the_named_session_leads_the_page(tmp_path: Path):
         analysis = analyse(evidence_in(tmp_path), AnalysisRequest(MADE, session=session))
         own = {trial.session for trial in analysis.own}
         assert own == {session}
-        assert page_of(analysis).one.source.trials == len(analysis.trials)
+        assert page_of(analysis).one.source.trials == len(analysis.own)

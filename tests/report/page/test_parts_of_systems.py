@@ -7,17 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.record import Record
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.buying.purchase import parse_purchase
-from report.compare.ranking import standings
 from report.compare.spread import missing_share
 from report.page.build import page_of
-from report.page.one.offers import offers
-from report.page.parts import limits, pairs, ran
+from report.page.one.cost import viewed as offers
+from report.page.parts import limits, ran
 from report.page.render import render
 from report.page.values import systems_of
-from tests.helpers import bundled, cases
+from tests.helpers import cases
 from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, DESKS, analysis_of, evidence_of
 from tests.helpers.records_fleet import fleet
@@ -29,42 +27,6 @@ NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 def analysed(name: str) -> Analysis:
     return analysis_of(CASES[name])
-
-
-def machines(*seconds: float) -> list[Record]:
-    """One proven work on several machines, the first of which leads."""
-    sessions = (bundled.LEAD, *(f"20260130-{place:06x}" for place in range(1, len(seconds))))
-    found = []
-    for digits, session, each in zip("abcdef", sessions, seconds, strict=False):
-        found += bundled.proven(
-            build.LM,
-            "fp32-ieee",
-            each,
-            card=f"Constructed Card {digits}",
-            digits=digits,
-            session=session,
-            batch_size=20,
-        )
-    return found
-
-
-def test_all_systems_of_one_work_are_in_order_with_the_places_that_their_ranges_allow():
-    found = of(machines(0.0200, 0.0100, 0.0201, 0.0400))
-    shown = pairs.view(found, systems_of(found))
-    assert shown is not None and shown.standings is not None
-    rows, systems = shown.standings.rows, systems_of(found)
-    assert [row.card[-1] for row in rows] == ["b", "a", "c", "d"]
-    assert [(row.first, row.last) for row in rows] == [(1, 1), (2, 3), (2, 3), (4, 4)]
-    assert [row.time for row in rows] == pytest.approx([1.0, 2.0, 2.01, 4.0], rel=0.01)
-    assert [systems.of(row).own for row in rows] == [False, True, False, False]
-
-
-def test_two_systems_have_no_ranking_and_a_system_without_a_deciding_work_no_place():
-    assert standings((), ()) is None
-    two = of(machines(0.02, 0.03))
-    assert standings(two.own_cells, two.cells) is None
-    ranked = standings(*(lambda found: (found.own_cells, found.cells))(of(machines(0.02, 0.03, 0.01))))
-    assert ranked is not None and all(row.first for row in ranked.rows)
 
 
 def test_a_device_is_held_against_paper_and_its_own_ceilings():
@@ -120,7 +82,7 @@ def test_every_trial_and_stack_is_shown_once():
     found = analysed("two-cards-proven")
     shown = ran.view(found, systems_of(found))
     assert shown is not None
-    assert (sum(map(len, shown.trials)), sum(count for _, count in shown.folders)) == (18, 18)
+    assert (sum(map(len, shown.trials)), sum(count for _, count in shown.folders)) == (15, 15)
     assert [(one.planned, one.shown, dict(one.fates).get("invalid")) for one in found.accounts] == [
         (9, 6, 3)
     ] * 2

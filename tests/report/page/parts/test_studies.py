@@ -79,7 +79,7 @@ def test_a_shorter_pass_over_the_data_stands_beside_rates_and_beside_no_whole_pa
     shorter = [replace(cell, key=replace(cell.key, options=options)) for cell in measured(1750.0)]
     rate = claim("RTX 2080 Ti", 900.0, metric="throughput", unit="images/s")
     assert figure(OF_A_STUDY, shorter).other_terms == ()
-    assert figure((rate,), shorter).other_terms == (("train_images",),)
+    assert figure((rate,), shorter).other_terms == (("train images",),)
 
 
 def test_a_loader_alone_stands_beside_no_training():

@@ -1,4 +1,4 @@
-"""Page one of a buyer: each offer, measured or not, with what it costs and does."""
+"""What each offer costs a year for the buyer's work, measured or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from report.charts.marks import Look
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.expected.refusal import Refusal
 from report.page.filters import value
-from report.page.values import Chip, Headline, NamedSystem, Picture, Quantity, Systems, quantity
+from report.page.one.answering import AnswerPage
+from report.page.values import Chip, NamedSystem, Picture, Quantity, Sentence, Systems, quantity
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
@@ -58,7 +59,7 @@ class OfferRow:
     cheapest: bool
     tied: bool
     """Whether the ranges of two costs leave open which is less."""
-    missing: tuple[Headline, ...]
+    missing: tuple[Sentence, ...]
     """Why it has no cost."""
 
     @property
@@ -74,7 +75,7 @@ class WorkRow:
     name: str
     hours: float
     peak: Quantity
-    left_out: Headline | None = None
+    left_out: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class OffersView:
         return [row for row in self.rows if row.cost]
 
 
-def offers(analysis: Analysis, systems: Systems) -> OffersView:
+def viewed(analysis: Analysis, systems: Systems) -> OffersView:
     """Return the offers of the buyer's file, the cheapest first, and the card that the hours are on."""
     costs = analysis.costs
     assert costs is not None
@@ -159,15 +160,15 @@ def _fits(memory: float | None, peaks: Sequence[float | None]) -> bool | None:
     return False if max(known) > memory else True if len(known) == len(peaks) else None
 
 
-def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Headline]:
+def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Sentence]:
     """Yield why an offer has no figure of a line: a failure, a card that no one knows, or a refusal."""
     one = costs.offers[place]
     if _ran(one, analysis) and not one.measured and one.card not in costs.paper.specs:
-        yield Headline("not-ranked", {"card": one.name})
+        yield Sentence("not-ranked", {"card": one.name})
     for line in costs.lines or costs.left_out:
         if not line.cells[place]:
             if one.measured and not isinstance(line, UnrecordedLine):
-                yield Headline("not-measured", {"work": line.name, "reason": line.reasons[place]})
+                yield Sentence("not-measured", {"work": line.name, "reason": line.reasons[place]})
             else:
                 yield _unknown(costs, one, line)
 
@@ -177,20 +178,20 @@ def _ran(one: OfferedCard, analysis: Analysis) -> bool:
     return any(means_card(one.card, name) for name in names)
 
 
-def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Headline:
+def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Sentence:
     """Return why nothing is expected of a card in a line of work."""
     paper, base = costs.paper, costs.offers[costs.numbers.hours_on]
     for card in (one, base):
         if card.card not in paper.specs:
-            return Headline("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
+            return Sentence("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
     if line.precision is None:
-        return Headline("no-precision", {"work": line.name})
+        return Sentence("no-precision", {"work": line.name})
     said = paper.speeds.get((one.card, base.card, line.name))
     data: dict[str, Any] = {"card": one.name, "base": base.name, "work": line.name}
     return (
-        Headline("refused", {**data, "refusal": said})
+        Sentence("refused", {**data, "refusal": said})
         if isinstance(said, Refusal)
-        else Headline("same", data)
+        else Sentence("same", data)
     )
 
 
@@ -202,10 +203,10 @@ def _works(costs: Costs, analysis: Analysis) -> Iterator[WorkRow]:
         yield WorkRow(line.name, line.hours, Quantity(_peak(line, analysis), "bytes"), why)
 
 
-def _left_out(costs: Costs, line: UnrecordedLine, analysis: Analysis) -> Headline:
+def _left_out(costs: Costs, line: UnrecordedLine, analysis: Analysis) -> Sentence:
     ran = [trial for trial in analysis.trials if fits_work(trial.key, line.work)]
     if ran and all(trial.verdict == "invalid" for trial in ran):
-        return Headline("invalid-runs", {"count": len(ran)})
+        return Sentence("invalid-runs", {"count": len(ran)})
     base = costs.numbers.hours_on
     others = [one for place, one in enumerate(costs.offers) if place != base] or [costs.offers[base]]
     return _unknown(costs, others[0], line)
@@ -228,7 +229,9 @@ def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
         return None
     drawn = tuple(_priced_row(row) for row in shown)
     alt = "; ".join(f"{row.label}: {row.text} {row.small}" for row in drawn)
-    return Picture("lead", ScaleRows((RowGroup("", drawn),), f"{currency} a year", reference=None), alt)
+    return Picture(
+        "lead", ScaleRows((RowGroup("", drawn),), f"{currency} a year", reference=None), alt, "costs"
+    )
 
 
 def _priced_row(row: OfferRow) -> ScaleRow:
@@ -241,29 +244,42 @@ def _priced_row(row: OfferRow) -> ScaleRow:
     return ScaleRow(name, (mark,), "" if row.measured else "expected", value(row.cost))
 
 
-def headline(view: OffersView) -> Headline:
-    """Return what the cheapest offer costs and does, or that it is open which is cheapest."""
+def page(analysis: Analysis, systems: Systems) -> AnswerPage:
+    """Return the page of a buyer's offers."""
+    view = viewed(analysis, systems)
+    guessed = [row for row in view.priced if not row.measured and not row.reference]
+    widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
+    paper = view.costs.paper
+    sure = {"figures": paper.figures, "cards": paper.cards, "widest": widest}
+    first = view.priced[0] if view.priced else None
+    return AnswerPage(
+        headline=_headline(view),
+        picture=_picture(view.rows, view.currency),
+        template="cost",
+        table=view,
+        notes=(Sentence("offers-sure", sure), Sentence("what-turns", {"first": first})),
+        following=_following(view),
+        cells=[cell for line in view.costs.lines for cell in line.cells if cell],
+        chips=tuple(_chips(view)),
+        about={"offers": sum(row.offered is not None for row in view.rows)},
+    )
+
+
+def _headline(view: OffersView) -> Sentence:
+    """Return which offer to buy and what it costs, with the others over it; or that this is open."""
     priced, count = view.priced, sum(row.offered is not None for row in view.rows)
-    data: dict[str, Any] = {"count": count, "expected": any(not row.measured for row in priced[:2])}
     if not priced:
         why = next((row.missing[0] for row in view.rows if row.missing), None)
         lefts = (work.left_out for work in view.works if work.left_out)
-        return Headline("offers-unknown", {**data, "why": why or next(lefts, None)})
-    first = priced[0]
-    data |= {"first": first, "against": None, "costed": sum(row.offered is not None for row in priced)}
+        return Sentence("offers-unknown", {"count": count, "why": why or next(lefts, None)})
+    first, *others = priced
     if first.tied:
-        return Headline("offers-tied", {**data, "second": next(row for row in priced[1:] if row.tied)})
-    others = [row for row in view.rows if row is not first and row.times]
-    against = next(
-        (row for row in others if row.reference), others[0] if first.reference and others else None
-    )
-    if against:
-        data |= {"against": against.system, "times": first.times if against.reference else against.times}
-        data["first_is_timed"] = against.reference
-    return Headline("offers", data)
+        second = next(row for row in others if row.tied)
+        return Sentence("offers-tied", {"first": first, "second": second, "count": count})
+    return Sentence("offers", {"first": first, "others": [row.ratio for row in others if row.ratio]})
 
 
-def chips(view: OffersView) -> Iterator[Chip]:
+def _chips(view: OffersView) -> Iterator[Chip]:
     """Yield how many offers nobody measured, which have no cost, and which are old."""
     offered = [row for row in view.rows if row.offered]
     guessed = [row for row in offered if not row.measured]
@@ -285,18 +301,8 @@ def chips(view: OffersView) -> Iterator[Chip]:
         )
 
 
-def notes(view: OffersView) -> tuple[Headline, Headline, Headline]:
-    """Return how sure the costs are, what would turn the order, and what to do before ordering."""
-    guessed = [row for row in view.priced if not row.measured and not row.reference]
-    widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
-    paper = view.costs.paper
-    sure = Headline("offers-sure", {"figures": paper.figures, "cards": paper.cards, "widest": widest})
-    first = view.priced[0] if view.priced else None
-    return sure, Headline("what-turns", {"first": first}), _next(view)
-
-
-def _next(view: OffersView) -> Headline:
+def _following(view: OffersView) -> Sentence:
     open_ = [row for row in view.rows if row.offered and not row.measured]
     commands = ("invoke build run bundle",) if open_ else ("invoke bundle",)
     wanted = [row for row in open_ if row.tied or row.cheapest] or open_
-    return Headline("next-offer", {"commands": commands, "names": [row.system.name for row in wanted[:2]]})
+    return Sentence("next-offer", {"commands": commands, "names": [row.system.name for row in wanted[:2]]})

@@ -1,0 +1,64 @@
+"""What each question gives to the frame of page one: its headline, picture, table, notes and next step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from report import text
+from report.analysis import Analysis
+from report.compare.cells import Cell, time_breakdown
+from report.page.filters import work
+from report.page.values import Chip, Picture, Sentence
+from report.stats.intervals import BLOCKS_NEEDED
+from report.trials.key import LOADER_ALONE
+
+FIRST = "invoke build run report"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """One question's page, as far as it is that question's own."""
+
+    headline: Sentence
+    picture: Picture | None
+    template: str
+    table: Any
+    notes: tuple[Sentence, ...]
+    following: Sentence
+    cells: Sequence[Cell] = ()
+    """The cells that answer."""
+    chips: tuple[Chip, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    unanswered: bool = False
+
+
+def what_limits(cells: Sequence[Cell]) -> Sentence:
+    """Return where a step goes in the work that computes least, and what a faster device would gain."""
+    trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
+    known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
+    if not known:
+        return Sentence("limits-unknown" if trained or not cells else "limits-loader")
+    parts, cell = min(known, key=lambda each: each[0].compute)
+    device = cell.trials[0].record.trial.asked.device
+    return Sentence("limits", {"work": work(cell, trained), "parts": parts, "device": device})
+
+
+def again(analysis: Analysis, state: str = "next-again") -> Sentence:
+    """The line that measures the leading session once more, in blocks of time until it has three."""
+    own = analysis.own
+    if analysis.request.longer:
+        return Sentence("next-longer", {"commands": (analysis.request.longer,)})
+    if not own:
+        return Sentence("next-first", {"commands": (FIRST,)})
+    line = text.run_again(own[0].record.plan, own[0].record.environment.image)
+    if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
+        state, line = "next-blocks", f"{line} --blocks {BLOCKS_NEEDED}"
+    return Sentence(state, {"commands": (line,)})
+
+
+def runs_of(cells: Sequence[Cell]) -> tuple[int, int]:
+    """Return the fewest and the most processes behind a figure."""
+    counts = [n for cell in cells if (n := len(cell.all_runs.values))]
+    return min(counts, default=0), max(counts, default=0)

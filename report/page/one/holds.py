@@ -1,0 +1,189 @@
+"""Whether published figures hold here: each beside what was measured, and ours beside published programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from report import text
+from report.analysis import PROGRAM, Analysis
+from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.compare.cells import Cell
+from report.compare.ratio import WorkRatio, speed_known, terms_between, work_ratio
+from report.page.filters import figure, value
+from report.page.one.answering import AnswerPage, runs_of, what_limits
+from report.page.parts.verdicts import AnswerRow, ClaimRow, VerdictCounts, answer_rows, claim_rows, counts
+from report.page.time_rows import LEAD, MOST_ROWS, described
+from report.page.values import Chip, Picture, Sentence, Systems
+
+JUDGE_MORE = "invoke run --claims here --budget 2h"
+MOST_SAID = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HeldView:
+    """The claims that met the leading session's cells, other published figures of its work, and programs."""
+
+    rows: tuple[ClaimRow, ...]
+    answers: tuple[AnswerRow, ...]
+    programs: tuple[tuple[Cell, WorkRatio | None], ...]
+    """Each published program, and how many times as fast ours trains the same work."""
+    counts: VerdictCounts
+    names: Mapping[str, str]
+    """By a claim's id the program that it is of."""
+
+
+def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
+    """Return the page of published figures; null where none met the leading session."""
+    lead = analysis.lead
+    met = {j.claim.id for j in analysis.verdicts if any(cell.session == lead for cell in j.cells)}
+    rows = tuple(row for row in claim_rows(analysis) if row.claim.id in met)
+    answers = tuple(
+        row for row in answer_rows(analysis) if row.answer.cell and row.answer.cell.session == lead
+    )
+    programs = tuple(_programs(analysis.own_cells))
+    if not rows and not answers and not programs:
+        return None
+    names = {
+        judged.claim.id: _program_name(cell)
+        for judged in analysis.verdicts
+        for cell in judged.cells
+        if cell.key.workload == PROGRAM
+    }
+    view = HeldView(rows, answers, programs, counts(analysis), names)
+    cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
+    return AnswerPage(
+        headline=_headline(view, systems),
+        picture=_picture(view),
+        template="holds",
+        table=view,
+        notes=(Sentence("holds-sure", {"runs": runs_of(cells), "rows": rows}), what_limits(cells)),
+        following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts.ways}),
+        cells=cells,
+        chips=tuple(
+            [Chip("care", "other-terms", "published", {"differs": _differing(answers)})]
+            if answers and not rows
+            else []
+        ),
+        about={"programs": [text.clean(_program_name(cell), 40) for cell, _ in programs]},
+    )
+
+
+def _differing(answers: Sequence[AnswerRow]) -> list[str]:
+    return list(dict.fromkeys(term for row in answers for term in row.answer.differs))
+
+
+def _programs(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | None]]:
+    """Programs beside the cell of that model and batch that this project's own workload trained."""
+    programs = [cell for cell in cells if cell.key.workload == PROGRAM and cell.throughput.mean]
+    found = []
+    for cell in programs:
+        ours = next((other for other in cells if _same_work(cell, other)), None)
+        found.append((cell, _beside(ours, cell) if ours else None))
+    return sorted(found, key=lambda each: each[1] is None)
+
+
+def _beside(ours: Cell, original: Cell) -> WorkRatio:
+    return work_ratio(ours, original, speed_known([ours, original]), terms_between(ours, original, (), {}))
+
+
+def _same_work(program: Cell, other: Cell) -> bool:
+    models = [cell.key.model.rpartition("/")[2].casefold() for cell in (program, other)]
+    units = [cell.trials[0].sample_unit for cell in (program, other)]
+    alike = models[0] == models[1] and program.key.batch_size == other.key.batch_size
+    return alike and units[0] == units[1] and other.key.workload != PROGRAM
+
+
+def _program_name(cell: Cell) -> str:
+    measured = cell.trials[0].record.measurement
+    return measured.program.name if measured and measured.program else cell.key.model
+
+
+def _headline(view: HeldView, systems: Systems) -> Sentence:
+    """Return the verdicts, and ours beside the original that it differs from most."""
+    beside = [(cell, ratio) for cell, ratio in view.programs if ratio]
+    cell, ratio = max(beside, key=lambda each: abs(math.log(each[1].estimate)), default=(None, None))
+    data = {
+        "own": systems.own[0],
+        "rows": view.rows[:MOST_SAID],
+        "count": len(view.rows),
+        "holds": sum(row.state == "holds" for row in view.rows),
+        "fails": [row for row in view.rows if row.state == "fails"],
+        "open": sum(row.state == "open" for row in view.rows),
+        "program": _program_name(view.programs[0][0]) if view.programs else "",
+        "names": view.names,
+        "beside": {"name": _program_name(cell), "ratio": ratio} if cell and ratio else None,
+        "answer": min(view.answers, key=lambda row: row.answer.first_look, default=None),
+    }
+    if not view.rows:
+        return Sentence("published" if view.answers else "programs", data)
+    return Sentence("holds-few" if len(view.rows) <= MOST_SAID else "holds", data)
+
+
+def _picture(view: HeldView) -> Picture | None:
+    """Return each figure here over the published one, where it holds, and ours over the originals."""
+    claims = [_claim_row(row) for row in view.rows if row.here.value and row.published.value]
+    if not claims:
+        claims = [_answer_row(row) for row in view.answers if row.times.value]
+    programs = [_program_row(cell, ratio) for cell, ratio in view.programs if ratio]
+    named = (("Published", claims), ("Ours", programs))
+    groups = [
+        RowGroup(
+            name if claims and programs else "",
+            tuple(rows[:MOST_ROWS]),
+            ("over the original",) if name == "Ours" else (),
+        )
+        for name, rows in named
+        if rows
+    ]
+    if not groups:
+        return None
+    key = (
+        KeyEntry("here", "measured"),
+        KeyEntry("does not hold", "measured", 1),
+        KeyEntry("it holds there", "band"),
+    )
+    chart = ScaleRows(tuple(groups), "published = 1.00", key, dots=True, multiply=True)
+    return Picture(LEAD, chart, described(groups), "holds" if view.rows else "published")
+
+
+def _claim_row(row: ClaimRow) -> ScaleRow:
+    published = row.published.value or 1.0
+    here, low, high = (
+        (end / published if end else None) for end in (row.here.value, row.here.low, row.here.high)
+    )
+    margin = row.verdict.margin or row.claim.margin
+    band = (1 / (1 + margin), 1 + margin) if row.claim.relation == "equal" and margin else None
+    mark = Mark(here or 1.0, low, high, slot=int(row.state == "fails"))
+    name = text.clean(
+        row.claim.words or f"{text.model_name(row.claim.of.model)}, {row.claim.metric.replace('_', ' ')}", 60
+    )
+    return ScaleRow(name, (mark,), "", value(row.here), f"against {value(row.published)}", band)
+
+
+def _answer_row(row: AnswerRow) -> ScaleRow:
+    of, times = row.claim.of, row.times
+    mark = Mark(
+        times.value or 1.0, times.low, times.high, "projected" if row.answer.first_look else "measured"
+    )
+    name = f"{text.short_card(of.card or '–')}, {text.model_name(of.model)}"
+    return ScaleRow(
+        name,
+        (mark,),
+        of.precision or "",
+        figure(times.value, "ratio"),
+        f"{value(row.here)} against {value(row.published)}",
+    )
+
+
+def _program_row(cell: Cell, ratio: WorkRatio) -> ScaleRow:
+    ends = (ratio.interval.low, ratio.interval.high) if ratio.interval else (None, None)
+    mark = Mark(ratio.estimate, *ends)
+    return ScaleRow(
+        text.clean(_program_name(cell), 40),
+        (mark,),
+        text.model_name(cell.key.model),
+        text.times(ratio.estimate),
+    )

@@ -1,0 +1,130 @@
+"""How long the leading session's runs took to a quality, and how many epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from report import text
+from report.analysis import Analysis
+from report.compare.cells import Cell, ToTarget, targets_of, to_target
+from report.compare.scaling import ranks_of
+from report.page import panels
+from report.page.one.answering import AnswerPage, again, runs_of, what_limits
+from report.page.side_names import work_names
+from report.page.values import Chip, Quantity, Sentence, Systems
+from report.stats.equivalence import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ReachRow:
+    """One work, and when its runs had each target."""
+
+    name: str
+    cell: Cell
+    reached: tuple[ToTarget, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachView:
+    """The targets, the easiest first, and a row for each work."""
+
+    targets: tuple[float, ...]
+    unit: str
+    """In which the targets are written."""
+    rows: tuple[ReachRow, ...]
+    claims: Sequence[Verdict]
+    """The verdicts on what was published of epochs to a target."""
+
+
+def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
+    """Return the page of the time to a quality; null where no run had a target."""
+    cells = [cell for cell in analysis.own_cells if targets_of([cell])]
+    targets = targets_of(cells)
+    if not targets:
+        return None
+    names = _names(cells)
+    rows = [
+        ReachRow(name, cell, tuple(to_target(cell, target) for target in targets))
+        for name, cell in zip(names, cells, strict=True)
+    ]
+    own = {id(cell) for cell in cells}
+    told = [
+        judged.verdict
+        for judged in analysis.verdicts
+        if judged.compared
+        and judged.claim.metric == "epochs_to_target"
+        and any(id(c) in own for c in judged.cells)
+    ]
+    quality = next((trial.quality_name for cell in cells for trial in cell.trials if trial.quality_name), "")
+    unit = "share" if quality == "accuracy" else quality
+    view = ReachView(targets, unit, tuple(rows), told)
+    runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
+    at = _told(view)
+    curve = panels.quality_over_time(runs, targets[at])
+    return AnswerPage(
+        headline=_headline(view, systems),
+        picture=panels.picture("lead", (curve,), "reach") if curve else None,
+        template="reach",
+        table=view,
+        notes=(
+            Sentence(
+                "reach-sure", {"runs": runs_of(cells), "claims": told, "seconds": _epoch_seconds(cells)}
+            ),
+            what_limits(cells),
+        ),
+        following=again(analysis),
+        cells=cells,
+        chips=tuple(_chips(cells)),
+        about={"model": cells[0].key.model},
+    )
+
+
+def _names(cells: Sequence[Cell]) -> Sequence[str]:
+    """By the devices of the batch alone where these tell all apart."""
+    ranks = [ranks_of(cell) for cell in cells]
+    if len(set(ranks)) == len(cells) > 1:
+        return [f"the batch of {text.count(count, 'device')}" for count in ranks]
+    return work_names([cell.key for cell in cells])
+
+
+def _told(view: ReachView) -> int:
+    """The place of the hardest target that all had, else that most had."""
+    met = [sum(bool(row.reached[at].seconds.mean) for row in view.rows) for at in range(len(view.targets))]
+    return max(range(len(met)), key=lambda place: (met[place], place))
+
+
+def _headline(view: ReachView, systems: Systems) -> Sentence:
+    """The slowest against the fastest."""
+    at = _told(view)
+    timed = sorted(
+        ((row, row.reached[at]) for row in view.rows if row.reached[at].seconds.mean),
+        key=lambda each: each[1].seconds.mean or 0.0,
+    )
+    data = {"own": systems.own[0], "target": Quantity(view.targets[at], view.unit), "runs": len(view.rows)}
+    if not timed:
+        return Sentence("reach-none", data)
+    (fast, soon), (slow, late) = timed[0], timed[-1]
+    data |= {"fast": fast, "soon": soon, "slow": slow, "late": late}
+    times = (late.seconds.mean or 0.0) / (soon.seconds.mean or 1.0)
+    return Sentence("reach" if slow is not fast else "reach-one", {**data, "times": Quantity(times, "ratio")})
+
+
+def _epoch_seconds(cells: Sequence[Cell]) -> tuple[float, float]:
+    epochs = [
+        e.train_seconds + (e.valid_seconds or 0.0)
+        for c in cells
+        for t in c.trials
+        for e in t.epochs
+        if e.complete
+    ]
+    return min(epochs, default=0.0), max(epochs, default=0.0)
+
+
+def _chips(cells: Sequence[Cell]) -> Iterator[Chip]:
+    fewest, most = runs_of(cells)
+    if fewest < 3:
+        yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
+    least, longest = _epoch_seconds(cells)
+    if longest > 1.2 * least > 0:
+        yield Chip("care", "epochs-differ", "uncertainty", {"least": least, "most": longest})

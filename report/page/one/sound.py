@@ -1,0 +1,203 @@
+"""Whether a card is as it should be: each measured thing beside what is known, and what a check shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.record import Gpu
+from report import text
+from report.analysis import Analysis
+from report.charts.curves import CurveLine, CurvePanel, Curves
+from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
+from report.page.filters import figure
+from report.page.one.answering import AnswerPage
+from report.page.values import Chip, NamedSystem, Picture, Sentence, Systems
+from report.trials.trial import TrialResult
+
+LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
+KEY = (
+    KeyEntry("this card", "measured"),
+    KeyEntry("too slow", "measured", 1),
+    KeyEntry("a sound card lies there", "band"),
+)
+SHARES = tuple((quarter / 4, f"{25 * quarter} %") for quarter in range(5))
+CAP = "power-cap"
+"""The finding that says for which share of a load the power limit held a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardCheckView:
+    """The worst card of the session with its pictures, and the states of all."""
+
+    card: CheckedCard
+    bands: Picture
+    load: Picture
+    rows: tuple[tuple[str, CheckedSpeed], ...]
+    """Each measured thing by its name, the worst first."""
+    cards: tuple[tuple[str, State], ...]
+    """Each card's unit and state."""
+    gpu: Gpu | None
+    """What the driver says of the card."""
+    too_large: tuple[TrialResult, ...] = ()
+    """What was tried in a batch that did not fit."""
+
+
+def label(name: str) -> str:
+    """'Product, bf16', 'Host to device', 'ResNet-50, amp-fp16'"""
+    model, *rest = name.split(":")
+    if name.startswith("gemm_"):
+        return f"Product, {name.split('_')[1].partition('-')[0]}"
+    if known := LABELS.get(name.split("_")[0]):
+        return f"{known}, {rest[0]} cards" if rest else known
+    return f"{text.model_name(model)}, {rest[0]}"
+
+
+def viewed(analysis: Analysis) -> CardCheckView:
+    """Return the leading session's check, of its worst card first."""
+    card = analysis.checks[0]
+    rows = [(label(speed.name), speed) for speed in card.speeds]
+    slow_first = sorted(rows, key=lambda row: (row[1].state != "slow", row[1].ratio or 1.0))
+    return CardCheckView(
+        card,
+        _bands(rows),
+        _load(card),
+        tuple(slow_first) if card.slow else tuple(rows),
+        tuple((one.unit[:6], one.state) for one in analysis.checks),
+        gpu_of(card.longest),
+        too_large(analysis.own),
+    )
+
+
+def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+    """Return the trials whose batch the plan halved until it fitted: no failures of a check."""
+    of_check = [trial for trial in trials if trial.record.plan in PLANS[:2]]
+    fitted = {(trial.session, trial.key.model) for trial in of_check if not trial.failure}
+    tried = [trial for trial in of_check if (trial.session, trial.key.model) in fitted]
+    return tuple(one for one in tried if one.failure and one.failure.reason == "out-of-memory")
+
+
+def page(analysis: Analysis, systems: Systems) -> AnswerPage:
+    """Return the page of a card's check."""
+    view = viewed(analysis)
+    card = view.card
+    watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
+    causes = [found.name for found in card.findings]
+    fine = card.state in ("sound", "unknown")
+    commands = ("invoke gate --mine",) if fine else ("invoke run --plan card-long report",)
+    return AnswerPage(
+        headline=_headline(view, systems),
+        picture=view.load if card.flips else view.bands,
+        template="sound",
+        table=view,
+        notes=(
+            Sentence(
+                "check-sure",
+                {"runs": max((one.runs for one in card.speeds), default=0), "losses": _losses(card)},
+            ),
+            Sentence("check-do", {"state": card.state, "causes": causes, "watched": watched}),
+        ),
+        following=Sentence("next-share" if fine else "next-check", {"commands": commands}),
+        chips=tuple(_chips(view)),
+    )
+
+
+def _losses(card: CheckedCard) -> list[tuple[float, str]]:
+    """The loss that would have been seen in each thing of which enough is known, the smallest first."""
+    found = [(one.smallest_loss, _plural(one.name)) for one in card.known if one.smallest_loss is not None]
+    return sorted(found)
+
+
+def _plural(name: str) -> str:
+    """'bf16 products', else the thing's own name."""
+    return f"{name.split('_')[1].partition('-')[0]} products" if name.startswith("gemm_") else label(name)
+
+
+def _headline(view: CardCheckView, systems: Systems) -> Sentence:
+    """Return the card's state, and what shows it."""
+    card = view.card
+    own = systems.of(card.longest)
+    return Sentence(
+        f"check-{card.state}",
+        {
+            "own": NamedSystem(own.machine, own.card, text.short_card(own.card), own.slot, own.own),
+            "row": view.rows[0],
+            "card": card,
+            "losses": _losses(card),
+        },
+    )
+
+
+def _chips(view: CardCheckView) -> Iterator[Chip]:
+    """Yield what the driver says, what is not known, and what is as it should be."""
+    card, gpu = view.card, view.gpu
+    for found in card.findings:
+        yield Chip("care", "driver", "check", {"found": found})
+    if gpu and (gpu.remapping or gpu.ecc_uncorrected_ever):
+        yield Chip("care", "worn-memory", "check")
+    if gpu and gpu.vgpu_license == "unlicensed":
+        yield Chip("care", "no-licence", "check")
+    for cap in (one for one in card.longest.findings if one.name == CAP):
+        yield Chip("care", "power-cap", "check", {"share": cap.data.get("share")})
+    asked = {trial.key.model: trial.key.batch_size for trial in sorted(view.too_large, key=_batch_size)}
+    for name, one in view.rows:
+        model, *rest = one.name.split(":")
+        if model in asked:
+            yield Chip("care", "halved", "check", {"name": name, "batch": rest[1], "asked": asked[model]})
+    if len(card.known) < len(card.speeds):
+        yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
+    yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})
+    if not card.differences:
+        yield Chip("good", "same-bits", "check", {"replays": card.replays})
+
+
+def _batch_size(trial: TrialResult) -> int:
+    return trial.key.batch_size
+
+
+def _bands(rows: Sequence[tuple[str, CheckedSpeed]]) -> Picture:
+    """Return shares of the paper's peak, and of what is known where no paper says it."""
+    drawn = tuple(_band(name, of) for name, of in rows)
+    alt = "; ".join(f"{row.label} {row.text} {row.small}" for row in drawn)
+    chart = ScaleRows((RowGroup("", drawn),), "share of the peak", KEY, ticks=SHARES)
+    return Picture("bands", chart, alt, "bands")
+
+
+def _band(name: str, of: CheckedSpeed) -> ScaleRow:
+    """A thing as a share; where neither paper nor a sound card's range is known, its figure alone."""
+    said = figure(of.value, of.unit)
+    whole = of.paper or (of.known.middle if of.known and of.low else None)
+    if not whole:
+        return ScaleRow(name, text=said, small="too little is known")
+    slow = of.low is not None and of.value < of.low
+    band = (of.low / whole, of.high / whole) if of.low and of.high else None
+    mark, note = Mark(of.value / whole, slot=int(slow)), "" if of.paper else "of what is known"
+    return ScaleRow(name, (mark,), note, figure(mark.value, "share"), said, band)
+
+
+def _load(card: CheckedCard) -> Picture:
+    """Return the load's speed, and beside it the clock, the power and the temperature."""
+    panels = [CurvePanel("Speed", "TFLOP/s over seconds", (CurveLine("", card.load),))]
+    telemetry = card.longest.record.telemetry
+    seen = telemetry.cards[0] if telemetry and telemetry.cards else None
+    if telemetry and seen and telemetry.windows:
+        begin, end = telemetry.windows[0][0], telemetry.windows[-1][1]
+        for title, unit, stats in (
+            ("Clock", "MHz", seen.sm_mhz),
+            ("Power", "W", seen.power_watts),
+            ("Temperature", "°C", seen.temperature_c),
+        ):
+            pairs = zip(telemetry.times.values(), stats.mean.values() if stats else (), strict=False)
+            points = tuple(
+                (at - begin, value) for at, value in pairs if at and value is not None and begin <= at <= end
+            )
+            if len(points) > 1:
+                panels.append(CurvePanel(title, f"{unit} over seconds", (CurveLine("", points),)))
+    alt = (
+        f"{figure(card.load[0][1], 'TFLOP/s')} at first, {figure(card.load[-1][1])} at last"
+        if card.load
+        else ""
+    )
+    return Picture("load", Curves(tuple(panels)), alt, "load")

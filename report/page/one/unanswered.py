@@ -1,0 +1,84 @@
+"""No answer yet: nothing of one's own on record, or all of it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from harness.record.result import Stage
+from report import text
+from report.analysis import Analysis
+from report.charts.marks import KeyEntry
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.page.filters import setting
+from report.page.one.answering import FIRST, AnswerPage
+from report.page.parts.published import published_studies
+from report.page.values import Chip, Picture, Sentence, Systems
+from report.trials.key import grouped_by
+from report.trials.trial import TrialResult
+
+MOST_CAUSES = 8
+CHANGE_THE_PLAN = ("out-of-memory", "timeout")
+"""Reasons to fail for which the plan has to change before it runs again."""
+REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
+"""The stages of a trial that the picture shows; what comes after the last counts as it."""
+
+
+def nothing(analysis: Analysis, systems: Systems) -> AnswerPage:
+    """Return the published studies, where nothing of this machine is on record."""
+    drawn, rows = published_studies(analysis, systems)
+    return AnswerPage(
+        headline=Sentence("nothing", {"rows": rows}),
+        picture=drawn.picture if drawn else None,
+        template="nothing",
+        table=rows,
+        notes=(Sentence("published-sure"), Sentence("what-can-be-judged"), Sentence("other-records")),
+        following=Sentence("next-first", {"commands": (FIRST,)}),
+        chips=(Chip("stop", "no-records"), Chip("care", "published-once", "published")),
+        unanswered=True,
+    )
+
+
+def failed(analysis: Analysis) -> AnswerPage:
+    """Return how far each trial got, and why it ended, where none gave a figure."""
+    own = [trial for trial in analysis.on_record if trial.session == analysis.lead]
+    failures = [trial for trial in own if trial.failure is not None]
+    alike = grouped_by(failures, lambda trial: trial.failure and (trial.failure.reason, trial.failure.stage))
+    causes = sorted(map(tuple, alike.values()), key=len, reverse=True)[:MOST_CAUSES]
+    reason = causes[0][0].failure.reason if causes and causes[0][0].failure else ""
+    plan, changes = own[0].record.plan, reason in CHANGE_THE_PLAN
+    look = () if changes else (f"invoke doctor --plan {plan}",)
+    following: dict[str, Any] = {"reason": reason, "changes": changes}
+    following["commands"] = (*look, f"invoke build --plan {plan} run report")
+    invalid = sum(trial.verdict == "invalid" and not trial.failure for trial in own)
+    return AnswerPage(
+        headline=Sentence(
+            "failed", {"count": len(failures), "of": len(own), "causes": causes, "invalid": invalid}
+        ),
+        picture=_picture(failures) if failures else None,
+        template="failed",
+        table=(causes, len(own)),
+        notes=(Sentence("at-fault"), Sentence("what-is-lost"), Sentence("fails-again")),
+        following=Sentence("next-failed", following),
+        chips=(Chip("stop", "nothing-measured", "ran"),),
+        unanswered=True,
+    )
+
+
+def _picture(failures: Sequence[TrialResult]) -> Picture:
+    works = grouped_by(failures, lambda trial: (trial.key.model, trial.key.precision, setting(trial.key)))
+    rows = []
+    for (model, precision, under), trials in works.items():
+        stages = [trial.failure.stage for trial in trials if trial.failure]
+        reached = max(REACHED.index(stage) if stage in REACHED else len(REACHED) - 1 for stage in stages)
+        reasons = dict.fromkeys(trial.failure.reason.replace("-", " ") for trial in trials if trial.failure)
+        mark = Mark(reached + 1.0, look="failed")
+        count = f"{len(trials)} of {len(trials)}"
+        rows.append(
+            ScaleRow(text.model_name(model), (mark,), f"{precision}{under}", ", ".join(reasons), count)
+        )
+    alt = "; ".join(f"{row.label} {row.note}: {row.text}" for row in rows)
+    ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
+    key = (KeyEntry("this machine, stopped there", "failed"),)
+    chart = ScaleRows((RowGroup("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
+    return Picture("stages", chart, alt, "stages")

@@ -1,0 +1,141 @@
+"""How the page calls the sides of a comparison, and the works that they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.record import Factor
+from report import text
+from report.analysis import Analysis
+from report.compare.cells import Cell
+from report.compare.comparison import ComparedSide, Comparison
+from report.compare.scaling import way_name
+from report.page.filters import apart, setting
+from report.page.values import NamedSystem, Systems
+from report.trials.key import Key
+
+
+def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) -> tuple[NamedSystem, ...]:
+    """Each side with its name and colour: a machine's own, else one by its place."""
+    if comparison.factor == "machine":
+        cells = [
+            next((c for w in comparison.works if (c := w.cells[at])), None)
+            for at in range(len(comparison.sides))
+        ]
+        return tuple(
+            systems.of(cell) if cell else _bare(side)
+            for cell, side in zip(cells, comparison.sides, strict=True)
+        )
+    names = _stacks(comparison, analysis) if comparison.factor == "stack" else None
+    name = _NAMES.get(comparison.factor, _value)
+    if (
+        comparison.factor == "loader"
+        and len({dict(side.values)["data_mode"] for side in comparison.sides}) == 1
+    ):
+        names = tuple(_loader(side) if len(side.values) > 1 else "the default" for side in comparison.sides)
+    if comparison.factor == "batch" and any(
+        "virtual_ranks" in dict(side.values) for side in comparison.sides
+    ):
+        names = tuple(
+            _batch(side) if len(side.values) > 1 else "the batch of 1 device" for side in comparison.sides
+        )
+    return tuple(
+        NamedSystem(side.machine, side.card, names[at] if names else name(side), at, own=side.own)
+        for at, side in enumerate(comparison.sides)
+    )
+
+
+def _bare(side: ComparedSide) -> NamedSystem:
+    """One without a figure."""
+    return NamedSystem(side.machine, side.card, text.short_card(side.card), 1, own=side.own)
+
+
+def _value(side: ComparedSide) -> str:
+    """'fp16-master', 'B'"""
+    return text.clean(", ".join(str(value) for _, value in side.values) or "default", 40)
+
+
+def _devices(side: ComparedSide) -> str:
+    """'4 processes' of one processor, '4 devices (DistributedDataParallel)'"""
+    cell = side.cells[0] if side.cells else None
+    count = int(dict(side.values).get("gpus") or 1)
+    if cell is None or cell.trials[0].environment.device == "cpu":
+        way = dict(side.values).get("parallel")
+        return text.count(count, "process", "processes") + (f" ({way})" if way else "")
+    return text.count(count, "device") + (f" ({way_name(cell)})" if count > 1 else "")
+
+
+def _framework(side: ComparedSide) -> str:
+    measured = side.cells[0].trials[0].record.measurement if side.cells else None
+    used, value = measured.framework if measured else None, dict(side.values).get("framework", "")
+    way = way_name(side.cells[0]) if side.cells else ""
+    name = text.clean(used.name if used else value, 40)
+    # Two workloads may train by one framework.
+    return f"{name} ({way})" if way else name
+
+
+def _batch(side: ComparedSide) -> str:
+    values = dict(side.values)
+    ranks = values.get("virtual_ranks")
+    return f"the batch of {ranks} devices" if ranks else f"batch {values.get('batch_size')}"
+
+
+def _loader(side: ComparedSide) -> str:
+    values = dict(side.values)
+    workers = values.get("workers")
+    parts = [str(values["loader"])] if "loader" in values else []
+    parts += [text.count(int(workers), "worker")] if workers is not None else []
+    return text.clean(", ".join(parts) or f"{values['data_mode']} data", 40)
+
+
+def _model(side: ComparedSide) -> str:
+    return text.model_name(str(dict(side.values)["model"]))
+
+
+def _unit(side: ComparedSide) -> str:
+    return f"{text.short_card(side.card)} {str(dict(side.values).get('unit'))[:6]}"
+
+
+_NAMES: Mapping[Factor, Callable[[ComparedSide], str]] = {
+    "gpus": _devices,
+    "framework": _framework,
+    "batch": _batch,
+    "loader": _loader,
+    "model": _model,
+    "unit": _unit,
+}
+
+
+def _stacks(comparison: Comparison, analysis: Analysis) -> tuple[str, ...]:
+    """'torch 2.13.0' and 'torch 2.12.1' where packages alone were asked for, else images."""
+    session = analysis.leading_session
+    asked = session.against.asked if session and session.against else ()
+    pins = [word.partition("==")[0] for word in asked if "==" in word and not word.startswith("env:")]
+    second = ", ".join(word.removeprefix("env:").replace("==", " ").replace(":", " ") for word in asked)
+    packages = packages_of(comparison.sides[0].cells)
+    first = ", ".join(f"{name} {packages[name]}" for name in pins if name in packages)
+    if len(pins) < len(asked) or not first:
+        first = f"image {dict(comparison.sides[0].values).get('environment')}"
+    return text.clean(first, 60), text.clean(second, 60)
+
+
+def packages_of(cells: Sequence[Cell]) -> Mapping[str, str]:
+    """The packages that a side's first measured trial found; empty where it has none."""
+    measured = (trial.record.measurement for cell in cells for trial in cell.trials)
+    return next((each.packages for each in measured if each and each.packages), {})
+
+
+def work_names(keys: Sequence[Key]) -> tuple[str, ...]:
+    """'ResNet-18, fp32-ieee', with what distinguishes works of one model."""
+    return tuple(", ".join(filter(None, parts)) for parts in named_works(keys))
+
+
+def named_works(keys: Sequence[Key]) -> list[tuple[str, str, str]]:
+    """Each work's model, its precision, and what else distinguishes it from the others."""
+    settings = len({setting(key) for key in keys}) > 1
+    found = []
+    for key in keys:
+        alike = [other for other in keys if other.precision == key.precision]
+        rest = f"{setting(key) if settings else ''}{apart(key, alike)}"
+        found.append((text.model_name(key.model), key.precision, rest.removeprefix(", ")))
+    return found

@@ -1,0 +1,245 @@
+"""What each committed session, and sessions named together, say first: the finding that they bear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from harness.plan.plan_file import questions
+from report.analysis import Analysis, AnalysisRequest, analyse
+from report.charts.rows import ScaleRows
+from report.page.build import page_of
+from report.page.one.faster import Clause
+from report.page.render import answer
+from report.page.values import Page
+from report.stats.contrast import EQUAL
+from tests.helpers import ROOT, cases
+from tests.helpers import records_builder as build
+from tests.helpers.cases import BY_MACHINE, Case
+from tests.helpers.here import evidence_here, results_here
+from tests.helpers.records_fleet import fleet
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+H100, H200, CARD = "20261126-cb0794", "20261127-63ddd7", "20261127-aee4d4"
+LAPTOP, SCALING, MNIST = "20261121-38cb4c", "20261125-08b1ee", "20261126-28f1ee"
+MXNET, PYTORCH = "20261123-cccefa", "20261123-f41240"
+MOST_WORDS = 30
+
+
+@cache
+def asked(*sessions: str) -> tuple[Analysis, Page]:
+    named = sessions if len(sessions) > 1 else ()
+    request = AnalysisRequest(NOW, session=sessions[0], named=named, questions=questions(ROOT))
+    analysis = analyse(evidence_here(), request)
+    return analysis, page_of(analysis)
+
+
+def clauses(page: Page) -> list[Clause]:
+    said = page.one.headline
+    names = {"pair": ("decided", "open"), "many": ("decided", "open"), "same": ("clauses",)}
+    return [each for name in names.get(said.state, ()) for each in said.data[name]]
+
+
+Found = tuple[str, str, str, float, tuple[float, float] | None, tuple[int, int], str]
+
+
+def told(found: Iterable[Clause]) -> list[Found]:
+    """Of each clause its work, its sides, the ratio with its range, the processes, and what is shown."""
+    rows = []
+    for each in found:
+        ends = each.ratio.interval
+        span = (round(ends.low, 2), round(ends.high, 2)) if ends else None
+        rows.append(
+            (
+                each.work.model,
+                each.of.name,
+                each.over.name,
+                round(each.ratio.estimate, 2),
+                span,
+                each.ratio.n,
+                each.ratio.order,
+            )
+        )
+    return rows
+
+
+FP16, FP32, BF16 = "fp16-master", "fp32-ieee", "amp-bf16"
+DENSE = "DenseNet-121"
+HELD: dict[tuple[str, ...], list[Found]] = {
+    (H100, H200): [
+        ("ResNet-18", "H200", "H100 80GB HBM3", 1.1, None, (1, 1), "counts-only"),
+        ("ResNet-18", "H200", "H100 80GB HBM3", 1.06, None, (1, 2), "counts-only"),
+    ],
+    (H100,): [
+        ("ResNet-18", FP16, FP32, 2.04, None, (2, 1), "counts-only"),
+        ("LSTM", FP16, FP32, 1.02, (0.87, 1.2), (2, 2), "not-shown"),
+    ],
+    (H200,): [("ResNet-18", FP16, FP32, 1.97, None, (1, 1), "counts-only")],
+    (LAPTOP,): [
+        ("LSTM", BF16, FP32, 1.62, (1.51, 1.75), (3, 3), "faster"),
+        ("ResNet-18", BF16, FP32, 1.43, (1.3, 1.56), (3, 3), "faster"),
+    ],
+    (SCALING,): [
+        ("EfficientNet-B0", "4 processes (ddp)", "1 process", 1.12, (0.77, 1.63), (3, 3), "not-shown")
+    ],
+    ("20261123-7d4985",): [(DENSE, "TensorFlow", "Keras", 1.16, (0.9, 1.49), (3, 3), "not-shown")],
+    (MXNET, PYTORCH): [(DENSE, "PyTorch", "MXNet, Gluon", 1.31, (1.12, 1.53), (5, 5), "faster")],
+    ("20261125-53f079",): [
+        ("CNN", BF16, FP32, 2.11, (1.95, 2.29), (3, 3), "faster"),
+        ("CNN", BF16, FP32, 1.65, (1.33, 2.04), (3, 3), "faster"),
+        ("MLP", BF16, FP32, 1.16, (0.62, 2.18), (3, 3), "not-shown"),
+        ("MLP", BF16, FP32, 1.09, (0.96, 1.24), (3, 3), "not-shown"),
+    ],
+    ("20261123-f8ab7f",): [
+        (DENSE, "the default", "1 worker", 1.81, (1.64, 1.99), (3, 3), "faster"),
+        (DENSE, "the default", "threads", 1.31, (1.11, 1.53), (3, 3), "faster"),
+        (DENSE, "the default", "24 workers", 1.02, (0.92, 1.13), (3, 3), "not-shown"),
+    ],
+    ("20261124-555dca",): [
+        (DENSE, "the default", "threads", 1.3, (1.1, 1.54), (3, 3), "faster"),
+        (DENSE, "the default", "1 worker", 1.78, (1.39, 2.28), (3, 2), "counts-only"),
+        (DENSE, "the default", "24 workers", 1.04, (0.9, 1.2), (3, 3), "not-shown"),
+    ],
+    (MNIST,): [("CNN", "device data", "host data", 1.06, None, (1, 1), "counts-only")],
+    ("20261121-cb7a72",): [("LSTM", "A", "B", 1.01, (0.97, 1.05), (5, 5), "not-shown")],
+    ("20261121-e09923",): [("LSTM", "A", "B", 1.02, (0.98, 1.07), (5, 5), "not-shown")],
+}
+
+
+@pytest.mark.parametrize("sessions", HELD, ids="+".join)
+def test_the_headline_has_the_ratio_of_each_work_with_its_range_and_what_it_shows(sessions: tuple[str, ...]):
+    _, page = asked(*sessions)
+    assert told(clauses(page)) == HELD[sessions]
+
+
+@pytest.mark.parametrize("sessions", [(H100, H200), (H200, H100), (LAPTOP, H100), (H100, LAPTOP)])
+def test_each_bundle_has_its_bar_or_its_reason_in_either_order(sessions: tuple[str, str]):
+    analysis, page = asked(*sessions)
+    comparison = analysis.comparison
+    assert comparison is not None and {side.machine for side in comparison.sides} == {
+        trial.machine for trial in analysis.trials if trial.session in sessions
+    }
+    assert page.one.picture is not None and isinstance(page.one.picture.chart, ScaleRows)
+    rows = [row for group in page.one.picture.chart.groups for row in group.rows]
+    for side in page.one.table.sides:
+        drawn = [row for row in rows if row.label == side.name]
+        assert any(row.marks for row in drawn) and all(row.marks or row.text for row in drawn)
+
+
+def test_where_a_gain_is_not_shown_the_idle_card_is_named():
+    _, page = asked(H100)
+    (idle,) = [each.idle for each in clauses(page) if each.idle]
+    assert idle[0] == "cuda" and idle[1] == pytest.approx(0.73, abs=0.005)
+
+
+def test_windows_of_other_lengths_are_named_and_the_published_card_stands_below():
+    _, page = asked(H100, H200)
+    (windows,) = [chip.data for chip in page.one.chips if chip.name == "windows"]
+    assert (round(windows["least"]), round(windows["most"])) == (3, 120)
+    _, alone = asked(H200)
+    assert alone.one.picture is not None and isinstance(alone.one.picture.chart, ScaleRows)
+    rows = [row for group in alone.one.picture.chart.groups for row in group.rows]
+    published = [row for row in rows if row.marks[0].look == "published"]
+    assert len(published) == 4 and all("other loader" in row.note for row in published)
+
+
+def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_held_it():
+    _, page = asked(CARD)
+    loss, thing = page.one.headline.data["losses"][0]
+    assert (page.one.headline.state, thing, round(loss, 2)) == ("check-sound", "fp8 products", 0.38)
+    assert [chip.data["share"] for chip in page.one.chips if chip.name == "power-cap"] == [1.0]
+
+
+def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():
+    _, page = asked("20261126-6f810e")
+    said = page.one.headline.data
+    assert page.one.headline.state == "reach"
+    assert (round(said["times"].value, 2), said["target"].value) == (3.77, 0.6)
+    assert [round(each.seconds.mean) for each in (said["late"], said["soon"])] == [746, 198]
+    assert [each.epochs.mean for each in (said["late"], said["soon"])] == [5, 1]
+    (epochs,) = [chip.data for chip in page.one.chips if chip.name == "epochs-differ"]
+    assert epochs["most"] > 3 * epochs["least"]
+
+
+def test_a_program_holds_and_ours_stands_beside_the_original_with_its_range():
+    _, page = asked("20261126-7ac9ad")
+    said = page.one.headline.data
+    (row,) = said["rows"]
+    assert (row.state, round(row.here.value, 2), row.published.value) == ("holds", 1.89, 1.88)
+    beside = said["beside"]["ratio"]
+    assert beside.over.key.model == "LSTM" and beside.interval.low < beside.estimate < beside.interval.high
+
+
+@pytest.mark.parametrize("session", [MXNET, PYTORCH])
+def test_one_framework_alone_has_its_own_figure(session: str):
+    _, page = asked(session)
+    said = page.one.headline
+    assert (said.state, said.data["factor"], said.data["cell"].session) == ("alone", "framework", session)
+
+
+@pytest.mark.parametrize(
+    ("session", "figures"),
+    [("20261125-b828f4", [0.181, 0.414, 29.5]), ("20261126-86cd6f", [3010.0])],
+)
+def test_ceilings_say_what_the_device_reaches(session: str, figures: list[float]):
+    _, page = asked(session)
+    rows = page.one.headline.data["rows"]
+    assert page.one.headline.state == "limits-reached"
+    assert [row.measured for row in rows] == pytest.approx(figures, rel=0.01)
+
+
+def _class() -> list[build.Record]:
+    """Twenty machines, 1 to 18.7 times as slow, of three runs each; the one that leads is the eleventh."""
+    factors = [1.0, *(1.3 * (18.7 / 1.3) ** (place / 18) for place in range(19))]
+    own = factors.pop(10)
+    slow = {unit: 1 - 1 / factor for unit, factor in enumerate([own, *factors])}
+    return fleet(20, cards_per_machine=1, spread=0.0, slow=slow)
+
+
+def test_a_class_has_a_first_groups_that_do_not_overlap_and_the_places_of_mine():
+    case = Case("class", cases.of(_class), "20260131-aaaaaa", question=BY_MACHINE)
+    page = page_of(cases.analysis_of(case))
+    said, rows = page.one.headline.data, page.one.table.standings
+    assert (page.one.headline.state, said["count"], said["sure"]) == ("class", 20, True)
+    low, high = said["places"]
+    assert low <= 11 <= high and 1 < said["group"] <= said["groups"]
+    assert said["next"].time.value == pytest.approx(1.3, rel=0.01)
+    times = [row.time.value for row in rows]
+    assert times[0] == 1 and times[-1] == pytest.approx(18.7, rel=0.02)
+    assert all(after > before for before, after in pairwise(times))
+    assert all(row.places for row in rows)
+
+
+def sessions_here() -> list[str]:
+    measured = {stored.record.session for stored in results_here().records}
+    return sorted(measured)
+
+
+@pytest.mark.parametrize("session", sessions_here())
+def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
+    analysis, page = asked(session)
+    said = page.one.headline
+    varied = [each for each in (analysis.comparison, *analysis.beside) if each and each.ratios]
+    if any(each.factor != "machine" for each in varied):
+        assert said.state not in ("alone", "all-invalid"), "something was varied, and no ratio is said"
+    for each in clauses(page):
+        assert each.of.name != each.over.name
+        assert {cell.session for cell in (each.ratio.of, each.ratio.over)} <= {
+            session,
+            *(cell.session for work in page.one.table.works for cell in work.of.cells if cell),
+        }
+        if each.ratio.order == "equal":
+            assert each.ratio.interval is not None
+            assert abs(math.log(each.ratio.interval.low)) <= math.log(EQUAL) + 1e-9
+            assert abs(math.log(each.ratio.interval.high)) <= math.log(EQUAL) + 1e-9
+    for row in said.data.get("rows", ()) if said.state.startswith("holds") else ():
+        (judged,) = [one for one in analysis.verdicts if one.claim.id == row.claim.id]
+        assert session in {cell.session for cell in judged.cells}
+        assert row.claim.metric != "parameters"
+    assert len(answer(said).split()) <= MOST_WORDS
+    assert 0 < len(page.one.chips) <= 4

@@ -105,6 +105,43 @@ def request_url(url: str, *, connect_seconds: float, read_seconds: float) -> req
         raise _proxy_error(host, answer)
 
 
+class KnownCause(MachineError):
+    """A cause that was seen in so many words, with the one remedy that belongs to it."""
+
+
+_KNOWN = (
+    (
+        r"toomanyrequests|pull rate limit",
+        "{host} gives no more images without a name (429)",
+        "sign in by `docker login`, or try again in some hours",
+    ),
+    (
+        r"error getting credentials|docker-credential-\S+.*not found",
+        "the credential helper that Docker's config.json names is missing",
+        "install it, or take credsStore out of ~/.docker/config.json",
+    ),
+    (
+        r"certificate.*(?:not yet valid|has expired)",
+        "the certificate of {host} is not valid at the time of this machine's clock",
+        "set the clock, or have the certificate renewed",
+    ),
+    (
+        r"certificate.*(?:hostname mismatch|doesn't match|is valid for .*, not)",
+        "the certificate that {host} shows is another host's",
+        "correct the address or the proxy on the way",
+    ),
+    (
+        r"do not match the hashes",
+        "a package's hash is none of the lock's, as where another Python or index is asked",
+        "take a Python that the lock names and the index's own files",
+    ),
+    (
+        r"conflicting dependencies|ResolutionImpossible|\(constraint\)",
+        "a constraint in pip's settings excludes a version of the lock",
+        "unset PIP_CONSTRAINT, or take it out of pip.conf",
+    ),
+)
+"""What programs print of causes that are no trouble of the network: pattern, problem and remedy."""
 _CERTIFICATE = re.compile(
     r"certificate.verif\w+.failed|certificate problem|peer certificate|x509:|NO_CERTIFICATE_OR_CRL_FOUND|"
     r"unknown authority",
@@ -116,7 +153,7 @@ _PROXY = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    r"name or service not known|name resolution|no such host|failed to resolve|could not resolve|"
+    r"name or service not known|name resolution|no such host|failed to resolve '|could not resolve|"
     r"nodename nor servname",
     re.IGNORECASE,
 )
@@ -134,6 +171,9 @@ _HOST = re.compile(
 
 def network_obstacle(said: str, host: str) -> MachineError | None:
     """Return what a library or a program met on its way to a host, by what it said; null where it is none."""
+    for pattern, problem, remedy in _KNOWN:
+        if re.search(pattern, said, re.IGNORECASE):
+            return KnownCause(problem.format(host=host), remedy=remedy)
     if _CERTIFICATE.search(said):
         return MachineError(
             f"the certificate of {host} is signed by an authority unknown here",

@@ -16,7 +16,7 @@ from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import command_output, run_streamed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
-from harness.network import PROXY_VARIABLES, authority_file, failure_cause
+from harness.network import PROXY_VARIABLES, KnownCause, authority_file, failure_cause
 from harness.record import Environment
 from harness.settings import Settings
 
@@ -123,7 +123,7 @@ def _build_error(build_spec: BuildSpec, log: Path) -> MachineError:
     in_step = any(_COMMAND_FAILED.search(line) for line in lines[-3:])
     where = "a step of it failed, " if in_step else ""
     # What the engine itself fetches, the base, goes by its own settings.
-    remedy = why.remedy if in_step else "name a base that is here with --base"
+    remedy = why.remedy if in_step or isinstance(why, KnownCause) else "name a base that is here with --base"
     if isinstance(why, NoSpace):
         remedy = "remove images that nobody needs any more"
     return type(why)(

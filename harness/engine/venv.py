@@ -26,7 +26,7 @@ from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import venv_name, venv_steps
 from harness.machine import inherited_variables, local_names, other_libraries
-from harness.network import failure_cause, program_variables
+from harness.network import KnownCause, failure_cause, program_variables
 from harness.record import Environment
 from harness.settings import expand_path
 
@@ -194,7 +194,11 @@ def run_alternatives(
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
     lines = "\n".join(said).splitlines()
     why = failure_cause(lines, last_line("\n".join(lines)), "the package index")
-    other = "" if isinstance(why, NoSpace) else "put the wheels into a folder and name it with --wheelhouse"
+    other = (
+        ""
+        if isinstance(why, NoSpace | KnownCause)
+        else "put the wheels into a folder and name it with --wheelhouse"
+    )
     if not why.remedy and any("ensurepip" in line for line in lines):
         why = MachineError("this Python has no ensurepip")
         other = "install what brings it (Debian and Ubuntu: python3-venv), or uv"

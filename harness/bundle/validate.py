@@ -126,7 +126,7 @@ def _record_problems(stored: Stored, session: Session | None, locks: KnownLocks)
     right_path = f"{folder}/{store.record_name(record.trial.id, record.attempt)}"
     if stored.path != right_path:
         yield f"its content belongs into '{PurePosixPath(right_path)}'"
-    elif record.machine.id != session.machine:
+    elif (record.machine.id, record.machine.label) != (session.machine, session.label):
         yield "its machine is not its session's"
     elif record.trial not in session.trials or record.plan != session.plan:
         yield "its session did not plan this trial"

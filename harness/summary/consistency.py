@@ -12,7 +12,21 @@ from harness.record.store import Results, Stored
 
 PAUSE = timedelta(seconds=60)
 """A machine gets other cores, memory or another kernel by a restart, which takes as long."""
-FIXED = frozenset(("kernel", "memory_bytes", "cpu.model", "cpu.sockets", "cpu.cores", "cpu.threads"))
+FIXED = frozenset(
+    (
+        *(
+            "system",
+            "kernel",
+            "distribution",
+            "libc",
+            "architecture",
+            "virtual",
+            "memory_bytes",
+            "numa_nodes",
+        ),
+        *("cpu.model", "cpu.sockets", "cpu.cores", "cpu.threads", "cpu.features"),
+    )
+)
 """What no machine changes while it runs."""
 MEMORY_APART = 0.05
 """What a host takes back from a virtual machine while it runs."""
@@ -24,6 +38,7 @@ def session_contradictions(results: Results) -> Iterator[str]:
     for name, own in _by_session(results.records).items():
         if name in sessions:
             yield from _unplanned(sessions[name], own)
+        yield from _other_software(own)
         yield from (f"{path}: {what}" for path, what, paused in _changes(own) if not paused)
 
 
@@ -57,10 +72,31 @@ def _changes(own: Sequence[Stored]) -> Iterator[tuple[str, str, bool]]:
     """Yield each record's path, what its machine has other than the one before it, and if after a pause."""
     for before, after in pairwise(own):
         paused = after.record.started_at - _end(before.record) >= PAUSE
+        if before.record.harness != after.record.harness:
+            yield after.path, "another gpudyno made it than the trial before it", paused
         for field, was, now in differing_fields(before.record.machine, after.record.machine):
             alike = field == "memory_bytes" and was and now and abs(now - was) <= MEMORY_APART * was
             if field in FIXED and not alike:
                 yield after.path, f"its {field} is {now}, where the trial before it had {was}", paused
+
+
+def _other_software(own: Sequence[Stored]) -> Iterator[str]:
+    """Yield each record whose stack is not that of one before it, of one environment and without a pause."""
+    first: dict[Hashable, Stored] = {}
+    for last, stored in pairwise((own[0], *own)):
+        if stored.record.started_at - _end(last.record) >= PAUSE:
+            first.clear()
+        environment, measured = stored.record.environment, stored.record.measurement
+        if measured is not None:
+            key = (environment.image, tuple(sorted(environment.passed_variables.items())))
+            before = first.setdefault((*key, measured.workload), stored).record
+            one = before.measurement
+            if one and (before.environment, one.versions, one.packages) != (
+                environment,
+                measured.versions,
+                measured.packages,
+            ):
+                yield f"{stored.path}: its environment or versions are not those of the trials before it"
 
 
 def _end(record: Record) -> datetime:
@@ -80,7 +116,7 @@ def number_contradictions(sessions: Sequence[Session]) -> Iterator[str]:
 def source_contradictions(known: Sequence[Stored], records: Sequence[Stored]) -> Iterator[str]:
     """Yield records with other code or data than one before, `known` first, of the same work and commit."""
     code: dict[Hashable, Stored] = {}
-    drawn: dict[Hashable, Stored] = {}
+    given: dict[Hashable, Stored] = {}
     for stored in (*known, *records):
         record, measured = stored.record, stored.record.measurement
         commit, asked = record.harness.revision, record.trial.asked
@@ -90,9 +126,18 @@ def source_contradictions(known: Sequence[Stored], records: Sequence[Stored]) ->
         if one and one.workload_sha256 != measured.workload_sha256:
             yield f"{stored.path}: its workload's code is not that of other records of commit {commit[:12]}"
         request = record.trial.id.rpartition("-")[2]
-        one = drawn.setdefault((commit, request, measured.data.name), stored).record.measurement
-        if one and one.data.sha256 != measured.data.sha256:
-            yield f"{stored.path}: its data is not that of other records of the same request and commit"
+        one = given.setdefault((commit, request), stored).record.measurement
+        if one and _given(one) != _given(measured):
+            yield f"{stored.path}: its data or protocol is not that of records of its request and commit"
+
+
+def _given(measured: Measurement) -> tuple[Hashable, ...]:
+    """Return what of a measurement follows from its request and its code."""
+    data, protocol = measured.data, measured.protocol
+    items = (data.name, data.sha256, data.train_items, data.valid_items, data.test_items)
+    # What has no items of its own may end where it found its figure.
+    lengths = (protocol.steps_per_epoch, protocol.epochs, protocol.valid_batches)
+    return (*items, measured.sample_unit, *(lengths if data.train_items else ()))
 
 
 def _code_of(record: Record, measured: Measurement) -> tuple[Hashable, ...]:

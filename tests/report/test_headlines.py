@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from harness.plan.plan_file import questions
+from harness.plan.plan_file import plan_questions
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.rows import ScaleRows
 from report.page.build import page_of
@@ -34,7 +34,7 @@ MOST_WORDS = 30
 @cache
 def asked(*sessions: str) -> tuple[Analysis, Page]:
     named = sessions if len(sessions) > 1 else ()
-    request = AnalysisRequest(NOW, session=sessions[0], named=named, questions=questions(ROOT))
+    request = AnalysisRequest(NOW, session=sessions[0], named=named, questions=plan_questions(ROOT))
     analysis = analyse(evidence_here(), request)
     return analysis, page_of(analysis)
 

@@ -45,11 +45,16 @@ def test_the_models_of_libraries_are_those_of_the_locked_versions():
     assert listed == [[name, locked[name].partition("+")[0]] for name in ("torchvision", "timm")]
 
 
+OLDER_DRIVERS = "cuda126"
+"""The image for drivers and cards that the release of the others no longer serves."""
+
+
 def test_images_that_a_device_calls_for_have_one_release_of_what_they_share():
-    called = [image for image in load_images(ROOT).images.values() if not image.by_name_alone]
+    images = load_images(ROOT).images.values()
+    called = [image for image in images if not image.by_name_alone and image.name != OLDER_DRIVERS]
     asked = [lock_packages(ROOT / "docker" / image.requirements) for image in called]
     shared = {name for packages in asked for name in packages}
-    assert len(asked) >= 4 and "torch" in shared
+    assert len(asked) >= 3 and "torch" in shared
     for name in shared:
         assert len({packages[name] for packages in asked if name in packages}) == 1, name
 

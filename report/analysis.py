@@ -21,15 +21,11 @@ from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.claims.judging_plan import JudgingPlan
-from report.claims.matching import with_published
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.cells import Cell, Speedup, cells_of, own_and_beside
+from report.compare.cells import Cell, cells_of, own_and_beside
 from report.compare.comparison import Comparison, compare_sides
-from report.compare.groups import ComparisonGroup, comparison_groups
-from report.compare.pairs import Expectation, expectations
-from report.compare.precisions import Gate, Parity, early_gates, parities, speedups
-from report.compare.sides import StackComparison, stack_comparison
+from report.compare.precisions import Gate, Parity, early_gates, parities
 from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.networks import PublishedSpeeds, load_published
@@ -122,17 +118,10 @@ class Analysis:
     """The cells of the leading session, then those of the same machine's earlier ones that did other work."""
     others: tuple[Cell, ...]
     """The newest cell of each other work and machine."""
-    groups: tuple[ComparisonGroup, ...]
-    left_over: tuple[Cell, ...]
-    """Cells that no group took in."""
-    speedups: tuple[Speedup, ...]
-    parities: tuple[Parity, ...]
-    early_gates: tuple[tuple[TrialResult, Gate], ...]
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
     spreads: Mapping[str, UnitSpread]
     """How far the units of each card on record are apart."""
-    expectations: tuple[Expectation, ...]
     verdicts: tuple[Judged, ...]
     costs: Costs | None
     clause: AcceptanceClause | None
@@ -212,9 +201,14 @@ class Analysis:
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
     @cached_property
-    def stacks(self) -> StackComparison | None:
-        """What the leading session says of its two stacks; null where it has one."""
-        return stack_comparison(self.leading_session, self.own) if self.leading_session and self.own else None
+    def parities(self) -> tuple[Parity, ...]:
+        """Whether each mixed precision on the page ends as well as 32 bits."""
+        return parities(self.page_cells)
+
+    @cached_property
+    def early_gates(self) -> tuple[tuple[TrialResult, Gate], ...]:
+        """Whether the first steps of each mixed precision follow those in 32 bits."""
+        return early_gates(self.shown)
 
     @cached_property
     def page_cells(self) -> tuple[Cell, ...]:
@@ -230,16 +224,6 @@ class Analysis:
         """Return the leading session's trials, and the trials that are compared with them."""
         beside = {trial.path for cell in self.page_cells for trial in cell.trials}
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
-
-    @cached_property
-    def grouped(self) -> list[Cell]:
-        """The cells of all groups, in their order."""
-        return [entry.cell for group in self.groups for entry in group.entries]
-
-    @cached_property
-    def measured_here(self) -> list[Cell]:
-        """The cells of all groups that this machine measured, in the leading session or an earlier one."""
-        return [entry.cell for group in self.groups for entry in group.entries if entry.own]
 
     @property
     def standing(self) -> tuple[str, ...]:
@@ -308,18 +292,6 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     earlier = earlier_sessions(trials, lead)
     here, others = own_and_beside(usable, lead, earlier)
-    groups = with_published(
-        comparison_groups(
-            usable,
-            lead,
-            baseline=request.baseline,
-            earlier=earlier,
-            failed=failed,
-        ),
-        evidence.claims.claims,
-    )
-    grouped = [entry.cell for group in groups for entry in group.entries]
-    taken, paths = set(map(id, grouped)), {trial.path for cell in grouped for trial in cell.trials}
     bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
     spreads = unit_spreads(first)
     return Analysis(
@@ -333,14 +305,8 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         own_cells=own_cells,
         here=here,
         others=others,
-        groups=groups,
-        left_over=tuple(cell for cell in usable if id(cell) not in taken),
-        speedups=speedups(grouped),
-        parities=parities(grouped),
-        early_gates=early_gates(trial for trial in trials if trial.session == lead or trial.path in paths),
         checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.published),
         spreads=spreads,
-        expectations=expectations(groups, spreads),
         verdicts=judge(evidence.claims.claims, here, others, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
         clause=clause(own_cells, spreads, margin=request.margin),

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import read_workload
 from report.compare.cells import Cell, target_reached, to_target
 from report.compare.figures import Figure, Run, figure
-from report.compare.groups import ComparisonGroup
 from report.compare.key import PartialKey, Term
 from report.metrics import CLAIMED
 from report.trials.key import Value
@@ -69,17 +65,6 @@ def smaller(cell: Cell) -> tuple[str, ...]:
     measured = cell.trials[0].record.measurement
     notes = measured.notes if measured else ()
     return tuple(note for note in notes if note.startswith(SMALLER))
-
-
-def with_published(groups: Iterable[ComparisonGroup], claims: Sequence[Claim]) -> tuple[ComparisonGroup, ...]:
-    """The groups, each with the published durations of the same key, as far as they say."""
-    durations = [claim for claim in claims if claim.kind == "absolute" and claim.metric == "protocol_seconds"]
-    found = []
-    for group in groups:
-        cells = [entry.cell for entry in group.entries if group.base.data_source != "generated"]
-        published = (claim for claim in durations if any(matches(claim, cell) for cell in cells))
-        found.append(replace(group, published=tuple(published)))
-    return tuple(found)
 
 
 def figure_of(claim: Claim, cell: Cell) -> Figure | None:

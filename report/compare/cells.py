@@ -95,45 +95,6 @@ class Ratio:
     interval: Interval | None
     n: tuple[int, int]
 
-    @property
-    def tied(self) -> bool | None:
-        """Whether the interval includes 1; null without an interval."""
-        return None if self.interval is None else self.interval.includes(1.0)
-
-    @property
-    def first_look(self) -> bool:
-        """Whether its sides are of too few blocks of time to be called faster or slower."""
-        return self.interval is not None and self.interval.blocks_assumed is not None
-
-    @property
-    def inverse(self) -> Ratio:
-        """`over` against `of`."""
-        ends = self.interval
-        if ends is not None:
-            ends = replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low)
-        return Ratio(1 / self.estimate, ends, (self.n[1], self.n[0]))
-
-
-@dataclass(frozen=True, slots=True)
-class Speedup:
-    """How many times as fast `of` trains as `over`; both are named wherever it is shown."""
-
-    of: Cell
-    over: Cell
-    ratio: Ratio
-
-    @property
-    def inverse(self) -> Speedup:
-        """Return how many times as fast `over` trains as `of`."""
-        return Speedup(self.over, self.of, self.ratio.inverse)
-
-
-def speedup(of: Cell, over: Cell, *, comparisons: int) -> Speedup | None:
-    """Return how many times as fast one cell trains the protocol; or samples, where that is not known."""
-    ratio = cell_ratio(over, of, "seconds", comparisons=comparisons)
-    ratio = ratio or cell_ratio(of, over, "throughput", comparisons=comparisons)
-    return Speedup(of, over, ratio) if ratio else None
-
 
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     """Groups the measured trials by key, length, stack, session, machine and card, in the order given."""
@@ -226,23 +187,13 @@ def side_by_side(of: Cell, over: Cell) -> bool:
     return (of.machine, of.session) == (over.machine, over.session)
 
 
-def repeated(pair: tuple[Cell, Cell]) -> bool:
-    """Whether the ratio of a pair may have an interval, and so counts as one of several comparisons."""
-    return all(cell.throughput.n > 1 for cell in pair)
-
-
-def cell_ratio(of: Cell, over: Cell, name: str, *, comparisons: int = 1) -> Ratio | None:
-    """The ratio of one figure of two cells, by its name; without an interval, of the means.
-
-    The level holds for all `comparisons` together.
-    """
-    return figure_ratio(of, over, of.figures[name], over.figures[name], comparisons=comparisons)
-
-
 def figure_ratio(
     of: Cell, over: Cell, figure: Figure, other: Figure, *, comparisons: int = 1
 ) -> Ratio | None:
-    """The same of a figure that each cell has, which need not be one of `FIGURES`."""
+    """Return the ratio of a figure of two cells, without an interval that of their means; null without one.
+
+    The level holds for all `comparisons` together.
+    """
     runs, others = selected_alike(of, over, figure, other)
     if runs.mean is None or others.mean is None:
         return None
@@ -258,17 +209,6 @@ def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Dou
     if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
         return (Doubt("unproven-on-both"),)
     return tuple(dict.fromkeys((*figure.notes, *other.notes)))
-
-
-def own_spread(of: Figure) -> Ratio | None:
-    """The reference against itself: 1.00 with the interval of its own geometric mean."""
-    if of.mean is None:
-        return None
-    interval = blocks_interval(of.runs, paired=True)
-    if interval is None:
-        return Ratio(1.0, None, (of.n, of.n))
-    low, high = interval.low / interval.estimate, interval.high / interval.estimate
-    return Ratio(1.0, replace(interval, low=low, estimate=1.0, high=high), (of.n, of.n))
 
 
 def fewest_runs(cells: Sequence[Cell]) -> int:

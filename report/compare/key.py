@@ -144,14 +144,6 @@ def at_same_batch(of: Keyed, references: Iterable[K]) -> K | None:
     return min(references, key=lambda cell: cell.key.batch_size != of.key.batch_size, default=None)
 
 
-def batch_follows_precision(members: Iterable[Keyed]) -> bool:
-    """Whether a published protocol fixes a batch size for each precision: then both are left out together."""
-    keys = [member.key for member in members]
-    batches = {(key.precision, key.batch_size) for key in keys}
-    published = all(key.protocol.startswith("published") for key in keys)
-    return published and len(batches) == len({key.precision for key in keys})
-
-
 def nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[T]:
     """Those in the data mode that shows the card best, of the modes there are."""
     modes = grouped_by(items, lambda item: DATA_MODES.index(key(item).data_mode))

@@ -16,56 +16,10 @@ from statistics import median
 from typing import Literal
 
 from harness.record import FULL_PRECISION
-from report.compare.cells import Cell, Speedup, repeated, speedup
-from report.compare.key import at_same_batch, matched, nearest_the_card, same_but
+from report.compare.cells import Cell
+from report.compare.key import at_same_batch, matched, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
-from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
-
-_place = same_but("precision", "batch_size", within=("length", "session", "machine", "card", "stack"))
-
-
-def speedups(cells: Sequence[Cell]) -> tuple[Speedup, ...]:
-    """Each precision against fp32-ieee and fp32-tf32 of the same machine, session and stack.
-
-    At the same batch where there is one; else at the batch that the denominator has.
-    The level holds for all speed-ups of one workload together.
-    """
-    gained = [cell for cell in cells if cell.key.precision != "fp32-ieee"]
-    full = [cell for cell in cells if cell.key.precision in FULL_PRECISION]
-    pairs = [
-        (of, over)
-        for of, references in matched(gained, full, _place)
-        for label in FULL_PRECISION
-        if label != of.key.precision
-        if (over := at_same_batch(of, (cell for cell in references if cell.key.precision == label)))
-    ]
-    families = {
-        place: sum(map(repeated, family))
-        for place, family in grouped_by(pairs, lambda pair: _place(pair[0])).items()
-    }
-    gains = (speedup(of, over, comparisons=families[_place(of)]) for of, over in pairs)
-    return tuple(gain for gain in gains if gain)
-
-
-def best_of_each_workload(gains: Sequence[Speedup]) -> list[Speedup]:
-    """Return each model's gain of the most runs by pair of precisions, in the mode nearest the card."""
-    supported: dict[tuple[object, ...], Speedup] = {}
-    for members in grouped_by(gains, lambda gain: gain.of.key.workload).values():
-        for gain in nearest_the_card(members, lambda gain: gain.of.key):
-            key = gain.of.key
-            place = (
-                key.workload,
-                key.protocol,
-                key.model,
-                key.precision,
-                key.batch_size,
-                gain.over.key.precision,
-            )
-            if place not in supported or sum(gain.ratio.n) > sum(supported[place].ratio.n):
-                supported[place] = gain
-    return list(supported.values())
-
 
 FIRST_STEPS = 50
 LEAST_POINTS = 10

@@ -58,7 +58,7 @@ def test_a_machines_newest_session_is_the_one_it_counted_last_whatever_its_clock
 def test_a_self_check_is_shown_without_its_machine_s_other_sessions():
     session = COMMITTED["selfcheck"][-15:]
     found = analyse(evidence_here(), AnalysisRequest(MEASURED, session=session))
-    assert {entry.cell.session for group in found.groups for entry in group.entries if entry.own} == {session}
+    assert {cell.session for cell in found.here} == {session}
 
 
 def test_sessions_from_before_they_were_counted_come_first_and_by_date(root: Path):
@@ -83,7 +83,7 @@ def test_what_was_brought_goes_before_what_came_with_the_clone_and_that_is_nobod
     assert brought.lead == ids[0] and brought.own
     for machine, measured in (("f" * 12, False), (results.sessions[0].machine, True)):
         found = asked(ids, machine)
-        assert found.groups and bool(found.own) == bool(found.own_cells) == measured
+        assert found.here and bool(found.own) == bool(found.own_cells) == measured
 
 
 @pytest.mark.parametrize("name", ["{} (1)", "0-{}-copy"])

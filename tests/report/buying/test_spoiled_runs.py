@@ -9,9 +9,10 @@ import pytest
 from harness.record.finding import Finding, finding, finding_sentence
 from report.buying import clause
 from report.buying.clause import judge
-from report.compare.cells import Cell
+from report.compare.cells import Cell, cells_of
 from report.stats.intervals import Runs, blocks_interval
-from tests.report.compare.test_groups import found, series
+from tests.helpers.record_sets import series
+from tests.helpers.trial_tables import trials_of
 
 
 def cell(*verdicts: str, causes: tuple[Finding, ...] = ()) -> Cell:
@@ -20,7 +21,7 @@ def cell(*verdicts: str, causes: tuple[Finding, ...] = ()) -> Cell:
         series(repeats=len(verdicts), verdict=verdict, causes=causes if verdict == "invalid" else ())[place]
         for place, verdict in enumerate(verdicts)
     ]
-    return found(records)[0].entries[0].cell
+    return cells_of(trials_of(records))[0]
 
 
 def test_one_run_that_did_not_settle_among_others_that_did_is_no_missing_run():

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from harness.record import Limit
-from report.compare.cells import Cell, cell_ratio, cells_of
+from report.compare.cells import Cell, cells_of, figure_ratio
 from report.compare.figures import Run, figure, left_out
 from report.stats.intervals import Doubt
+from tests.helpers.record_sets import series
 from tests.helpers.trial_tables import trials_of
-from tests.report.compare.test_groups import series
 
 SETTLED = (100.0, 101.0, 99.0, 100.5)
 
@@ -105,11 +105,12 @@ def test_repeats_of_other_limits_are_other_lines():
 def test_both_sides_of_a_ratio_are_selected_alike():
     kept, taken = cell(runs(SETTLED, (100.2,))), cell(runs(SETTLED, (80.0,)))
     assert (kept.takes_unproven, taken.takes_unproven) == (False, True)
-    ratio = cell_ratio(taken, kept, "seconds")
+    ratio = figure_ratio(taken, kept, taken.seconds, kept.seconds)
     assert ratio is not None and ratio.interval is not None
     assert ratio.n == (5, 5)
     assert Doubt("unproven-on-both") in ratio.interval.notes
-    alone = cell_ratio(kept, cell(runs(SETTLED, ())), "seconds")
+    settled = cell(runs(SETTLED, ()))
+    alone = figure_ratio(kept, settled, kept.seconds, settled.seconds)
     assert alone is not None and alone.n == (4, 4)
 
 
@@ -126,6 +127,6 @@ def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, 
             [Run(value, 1, "unproven" if odd else "valid") for value, odd in zip(values, seldom, strict=True)]
         )
         clean = cell(runs(np.exp(rng.normal(0, 0.01, n)).tolist(), ()))
-        interval = cell_ratio(disturbed, clean, "seconds").interval
+        interval = figure_ratio(disturbed, clean, disturbed.seconds, clean.seconds).interval
         kept += interval.includes(truth) or any("unproven" in note.name for note in interval.notes)
     assert kept / draws >= 0.92

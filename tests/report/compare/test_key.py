@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from report.compare.key import (
     MEASURED_FIELDS,
     GroupPlace,
     at_same_batch,
-    batch_follows_precision,
     each_nearest_the_card,
     matched,
     nearest_the_card,
@@ -167,21 +165,6 @@ def test_of_several_references_the_one_of_the_same_batch_goes_first():
     assert at_same_batch(item(), references) is references[1]
     assert at_same_batch(item(batch_size=32), references) is references[0]
     assert at_same_batch(item(), ()) is None
-
-
-@pytest.mark.parametrize(
-    ("protocol", "batches", "follows"),
-    [
-        ("published/1", [("fp32-ieee", 8), ("amp-fp16", 16)], True),
-        ("published/1", [("fp32-ieee", 8), ("amp-fp16", 16), ("amp-fp16", 8)], False),
-        ("fair/1", [("fp32-ieee", 8), ("amp-fp16", 16)], False),
-    ],
-)
-def test_a_batch_follows_its_precision_where_a_published_protocol_fixed_it(
-    protocol: str, batches: Sequence[tuple[str, int]], follows: bool
-):
-    members = [item(protocol=protocol, precision=label, batch_size=size) for label, size in batches]
-    assert batch_follows_precision(members) == follows
 
 
 def test_the_mode_nearest_the_card_is_the_best_there_is():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -13,10 +12,8 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
 from report.expected.figures import read_tables
 from report.expected.products import load_products
-from report.expected.sizes import FEWEST_PAIRS, DifferenceSize, PublishedPair, read_pairs, sizes
-from report.page.build import page_of, write
+from report.expected.sizes import FEWEST_PAIRS, PublishedPair, read_pairs, sizes
 from tests.helpers import ROOT
-from tests.helpers.purposes import analysis_of
 
 
 @pytest.fixture(scope="module")
@@ -67,25 +64,6 @@ def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs)
     assert 0.15 < found["memory clock"].high < 0.19
     assert 0.03 < found["display"].low < found["display"].high < 0.1
     assert all(len(found[name].sources) == 1 for name in ("layout", "memory clock", "display"))
-
-
-def test_only_what_differs_between_the_two_systems_is_said_with_its_sources(tmp_path):
-    analysis = analysis_of("pair")
-    known = {name: DifferenceSize(name, 0.02, 0.16, 9, ("a/b",)) for name in ("software", "display")}
-    first = analysis.expectations[0]
-    work = first.benchmarks[0]
-    stack = replace(work.over.stack, versions=(("torch", "2.12.0"),))
-    other = replace(first, benchmarks=(replace(work, over=replace(work.over, stack=stack)),))
-    for pair, said in ((first, []), (other, ["software"])):
-        asked = replace(
-            analysis,
-            expectations=(pair,),
-            request=replace(analysis.request, sizes=known),
-        )
-        view = next(part.view for part in page_of(asked).parts if part.name == "pairs")
-        assert [size.difference for size in view.sizes] == said
-        text = write(asked, tmp_path, drawn=False).markdown.read_text(encoding="utf-8")
-        assert ("2 to 16 %" in text.replace("\N{NO-BREAK SPACE}", " ")) is bool(said)
 
 
 def test_a_clone_without_tables_tells_no_size(tmp_path):

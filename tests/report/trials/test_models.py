@@ -6,12 +6,13 @@ import pytest
 
 from harness.record import Record
 from harness.record.published.claim_set import is_same_card
-from report.compare import pairs
+from report.compare.cells import cells_of
+from report.compare.comparison import compare_sides
 from report.compare.spread import unit_spreads
 from report.trials.trial import TrialResult
 from tests.helpers import records_builder as build
+from tests.helpers.record_sets import LEAD, series
 from tests.helpers.trial_tables import trials_of
-from tests.report.compare.test_groups import LEAD, cards_of, found, series
 
 NAME = "NVIDIA GeForce RTX 2060"
 GIB = 2**30
@@ -45,10 +46,8 @@ def test_cards_of_one_name_and_two_memories_are_two_models_wherever_they_meet():
     assert models(trials) == [f"{NAME} 12 GB", f"{NAME} 6 GB"]
     spreads = unit_spreads(trials)
     assert (spreads[f"{NAME} 6 GB"].units, spreads[f"{NAME} 12 GB"].units) == (2, 3)
-    (group,) = found(records)
-    assert set(cards_of(group)) == set(models(trials))
-    first = pairs.expectations(found(records))[0]
-    assert {first.fast.card, first.slow.card} == {f"{NAME} 6 GB", f"{NAME} 12 GB"}
+    comparison = compare_sides("machine", cells_of(trials))
+    assert {side.card for side in comparison.sides} == set(models(trials))
 
 
 def test_cards_of_one_name_and_two_chips_are_two_models():

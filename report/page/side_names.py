@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from harness.record import Factor
 from report import text
@@ -22,10 +23,12 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
             next((c for w in comparison.works if (c := w.cells[at])), None)
             for at in range(len(comparison.sides))
         ]
-        return tuple(
+        found = [
             systems.of(cell) if cell else _bare(side)
             for cell, side in zip(cells, comparison.sides, strict=True)
-        )
+        ]
+        several = len(set(found)) < len(found)
+        return tuple(map(_of_session, found, comparison.sides)) if several else tuple(found)
     names = _stacks(comparison, analysis) if comparison.factor == "stack" else None
     name = _NAMES.get(comparison.factor, _value)
     if (
@@ -43,6 +46,11 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
         NamedSystem(side.machine, side.card, names[at] if names else name(side), at, own=side.own)
         for at, side in enumerate(comparison.sides)
     )
+
+
+def _of_session(system: NamedSystem, side: ComparedSide) -> NamedSystem:
+    """'EPYC of 20261121-cb7a72': the machine in one of the sessions that were named together."""
+    return replace(system, name=f"{system.name} of {dict(side.values)['session']}")
 
 
 def _bare(side: ComparedSide) -> NamedSystem:

@@ -62,8 +62,8 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_range_and_wha
         [("session", 0.01)] * 2,
     )
     said = shown(compared(updated, NEW, OLD))
-    assert re.search(r"0\.90 \(95 % range 0\.\d\d to 0\.\d\d\), slower; 5 and 5 runs, whole training", said)
-    assert "1 % between sessions" in said and "  also differs: driver 590.10 | 580.65" in said
+    assert re.search(r"0\.90 \(95 % range 0\.\d\d to 0\.\d\d\); . slower; 5 and 5 runs, whole training", said)
+    assert "each session 1 %" in said and "  also differs: driver 590.10 | 580.65" in said
 
 
 def test_a_session_with_repeats_goes_before_a_newer_single_run(updated):
@@ -212,7 +212,7 @@ def test_the_gate_says_no_where_the_first_side_has_no_figure_or_no_range(fault, 
         both = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):
         report.compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
-    said = {"failed": "failed: out of memory, where", "invalid": "no run is valid, where"}
+    said = {"failed": "failed: too little memory, where", "invalid": "invalid, where"}
     assert said.get(fault, "nothing could be judged") in capsys.readouterr().out
 
 

@@ -83,13 +83,13 @@ def plan(settings: Settings, card: str = "") -> None:
 )
 def build(settings: Settings, only: str = "", from_: str = "") -> None:
     """Build the image or virtual environment that a plan needs here, and fetch its data, checked by hash."""
-    from commands import measure
+    from commands.build import build_data_set, build_plan
 
     if from_ or only:
-        measure.build_data_set(ROOT, only, from_)
+        build_data_set(ROOT, only, from_)
     else:
         # A `run` in the same line fetches for itself.
-        measure.build_plan(ROOT, settings, with_data="run" not in sys.argv)
+        build_plan(ROOT, settings, with_data="run" not in sys.argv)
 
 
 @line.verb(
@@ -115,7 +115,7 @@ def run(
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
-    from commands.measure import RunOptions
+    from commands.run import RunOptions
 
     how = RunOptions(new_session, retry, strict)
     if bisect:
@@ -213,9 +213,9 @@ def report(
 )
 def compare(first: str, second: str, fail_below: str = "") -> None:
     """Say how many times as fast one card, machine, stack or precision is as another."""
-    from commands import report as reporting
+    from commands.compare import compare_two
 
-    reporting.compare_two(ROOT, first, second, fail_below or None)
+    compare_two(ROOT, first, second, fail_below or None)
 
 
 @line.verb(
@@ -345,10 +345,10 @@ def submit(
     dry_run: bool = False,
 ) -> None:
     """Send what is missing of a plan to SLURM, each trial as a job."""
-    from commands import cluster
+    from commands.submit import SubmitOptions, submit_plan
 
-    how = cluster.SubmitOptions(site or None, new_session, retry, dry_run)
-    cluster.submit_plan(ROOT, settings, how)
+    how = SubmitOptions(site or None, new_session, retry, dry_run)
+    submit_plan(ROOT, settings, how)
 
 
 @line.verb(
@@ -360,14 +360,14 @@ def submit(
 )
 def jobs(collect: bool = False, wait: bool = False, cancel: bool = False) -> None:
     """Say how far the jobs are, collect their records, or end them."""
-    from commands import cluster
+    from commands.jobs import cancel_jobs, collect_all, print_status
 
     if cancel:
-        cluster.cancel_jobs(ROOT)
+        cancel_jobs(ROOT)
     elif collect or wait:
-        cluster.collect_all(ROOT, wait=wait)
+        collect_all(ROOT, wait=wait)
     else:
-        cluster.print_status(ROOT)
+        print_status(ROOT)
 
 
 @line.verb(
@@ -409,9 +409,9 @@ def gate(base: str = "main", head: str = "HEAD", mine: bool = False) -> None:
 @line.verb()
 def check() -> None:
     """Validate your own files and every record, claim, plan and pin; then lint and type-check the product."""
-    from commands import upkeep
+    from commands.check import check_clone
 
-    upkeep.check_clone(ROOT)
+    check_clone(ROOT)
 
 
 @line.verb(
@@ -422,9 +422,9 @@ def check() -> None:
 )
 def test(only: str = "", whole: bool = False) -> None:
     """Run the tests (they need the extra `test`)."""
-    from commands import upkeep
+    from commands.test import run_tests
 
-    code = upkeep.run_tests(ROOT, only, whole=whole)
+    code = run_tests(ROOT, only, whole=whole)
     if code:
         raise Exit(code=code)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commands import measure
+from commands import run
 from commands.recipient import judged, order_of
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
@@ -72,7 +72,7 @@ def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collec
     chosen = settings.model_copy(update={"plan": session.plan, "budget": budget})
     opened = find_open_session(root, session.plan)
     own = opened is not None and opened.id in bundled
-    return measure.run_plan(root, chosen, measure.RunOptions(new_session=own)).session.id
+    return run.run_plan(root, chosen, run.RunOptions(new_session=own)).session.id
 
 
 def _refuse_copies(ordered: Sequence[Record], delivered: Sequence[Record]) -> None:

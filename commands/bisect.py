@@ -12,7 +12,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from commands import measure
+from commands import run
 from harness.engine.choose import wheel_folder
 from harness.errors import MachineError, UserError
 from harness.files import command_output
@@ -37,7 +37,7 @@ class Bisection:
 
     root: Path
     settings: Settings
-    how: measure.RunOptions
+    how: run.RunOptions
     package: str
     newest: str
 
@@ -51,7 +51,7 @@ class Bisection:
         how = replace(self.how, first=(f"{self.package}=={self.newest}",))
         session = None if how.new_session else self._earlier_session(settings, how)
         if session is None:
-            outcome = measure.run_plan(self.root, settings, how)
+            outcome = run.run_plan(self.root, settings, how)
             session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
@@ -68,9 +68,9 @@ class Bisection:
         is_second = against is not None and ratio.of.trials[0].record.trial.asked.stack == against.stack
         return ratio.inverse if is_second else ratio
 
-    def _earlier_session(self, settings: Settings, how: measure.RunOptions) -> str | None:
+    def _earlier_session(self, settings: Settings, how: run.RunOptions) -> str | None:
         """The newest whole session of these two stacks, this plan and this machine."""
-        setup = measure.prepare_with_pins(self.root, settings, how)
+        setup = run.prepare_with_pins(self.root, settings, how)
         chosen = {item.trial.id for item in choose_trials(setup).planned}
         alike = [
             session
@@ -88,7 +88,7 @@ class Bisection:
         return {trial.id for trial in session.trials} <= recorded
 
 
-def bisect_versions(root: Path, settings: Settings, asked: str, how: measure.RunOptions) -> None:
+def bisect_versions(root: Path, settings: Settings, asked: str, how: run.RunOptions) -> None:
     """Says what it will take, measures, and prints the first version that differs, with its range."""
     match = _ASKED.fullmatch(asked)
     if match is None or settings.against:
@@ -103,7 +103,7 @@ def bisect_versions(root: Path, settings: Settings, asked: str, how: measure.Run
     bisection = Bisection(root, settings, how, package, versions[-1])
     pins = settings.model_copy(update={"against": (f"{package}=={versions[0]}",)})
     each = choose_trials(
-        measure.prepare_with_pins(root, pins, replace(how, first=(f"{package}=={versions[-1]}",)))
+        run.prepare_with_pins(root, pins, replace(how, first=(f"{package}=={versions[-1]}",)))
     )
     many, most = count_noun(len(versions), "version"), count_noun(steps, "session")
     print(f"{many} of {package}, {versions[0]} to {versions[-1]}, halved in at most {most}")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from commands import measure
+from commands import run as running
 from commands.plan import wrap_words
 from commands.prospects import Prospects, device_prospects, target_device
 from harness.errors import UserError
@@ -239,7 +239,7 @@ def _find_claims(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
 
 
 def run_claims(
-    root: Path, settings: Settings, ids: Sequence[str], where: str, how: measure.RunOptions
+    root: Path, settings: Settings, ids: Sequence[str], where: str, how: running.RunOptions
 ) -> None:
     """Runs the trials that some claims need, each in the plan that takes the least time for it.
 
@@ -248,7 +248,7 @@ def run_claims(
     plan that it names can judge here.
     """
     if not ids and not where:
-        measure.run_plan(root, settings, how)
+        running.run_plan(root, settings, how)
         return
     if (ids and where) or where not in ("", "here"):
         problem = f"'--claims {where}' is not known, or --claim was given too"
@@ -272,7 +272,7 @@ def run_claims(
         image = way.image or settings.image
         of_plan = settings.model_copy(update={"plan": way.plan, "image": image, "budget": None})
         keep = partial(_needed_trials, claims=[claim for claim in asked if claim.id in taken], plan=way.plan)
-        measure.run_plan(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
+        running.run_plan(root, of_plan, replace(how, keep=keep, at_most_seconds=budget))
 
 
 def _needed_trials(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> frozenset[str]:

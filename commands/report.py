@@ -1,11 +1,10 @@
-"""The page, of a clone or of bundles, what a card should do, and two sides held against each other."""
+"""The page of a clone or of bundles, and the line that it leads to."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,16 +17,14 @@ from commands.recipient import bundle_files, judged, together
 from commands.terminal import Screen, account_lines, relative_path
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
-from harness.errors import GateError, UserError
 from harness.files import name_in_errors
 from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import plan_questions
-from harness.record import Question, machine_differences, store
+from harness.record import Question, store
 from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
-from report.compare.named_sides import compare_named, gate_reasons
 from report.expected.figures import read_tables
 from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
@@ -41,34 +38,6 @@ from report.page.values import systems_of
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
 LOG_LINES, LOG_LETTERS = 12, 200
-
-
-def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
-    """Prints two sides' figures; with a `gate`, a ratio, raises GateError where a work is slower than that.
-
-    Raises UserError where the gate is no ratio.
-    """
-    fail_below = None if gate is None else _parse_ratio(gate)
-    analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
-    found = compare_named(analysis.on_record, first, second, known_sizes(root))
-    differ = dict.fromkeys(
-        each
-        for ratio in found.ratios
-        for each in machine_differences(*(cell.trials[0].record.machine for cell in (ratio.over, ratio.of)))
-    )
-    reasons = () if fail_below is None else gate_reasons(found, fail_below)
-    print(render.comparison(found, differ, fail_below, reasons))
-    refused = [reason for reason in reasons if reason.name != "undecided"]
-    if refused:
-        raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")
-
-
-def _parse_ratio(given: str) -> float:
-    """A ratio between 0 and 10 as a user writes it."""
-    with suppress(ValueError):
-        if 0 < float(given) < 10:
-            return float(given)
-    raise UserError(f"--fail-below '{given[:40]}' is no ratio", remedy="give one such as 0.95")
 
 
 def _longer_line(analysis: Analysis) -> str:

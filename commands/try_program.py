@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from commands.measure import build_environments
+from commands.build import build_environments
 from commands.terminal import Screen, result_words
 from harness.errors import GateError, UserError
 from harness.machine import machine_folder, user_state_folder

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from commands import claims, measure
+from commands import claims, run
 from commands.prospects import plan_images
 from harness.errors import UserError
 from harness.image.images import load_images
@@ -82,13 +82,13 @@ def test_a_claim_runs_the_trials_that_it_needs_and_no_others(monkeypatch):
     def planned(root, settings, how):
         seen.extend(
             choose_trials(
-                narrow_plan(measure.prepare_with_pins(root, settings, how), how.keep), keep=how.keep
+                narrow_plan(run.prepare_with_pins(root, settings, how), how.keep), keep=how.keep
             ).planned
         )
 
-    monkeypatch.setattr(measure, "run_plan", planned)
+    monkeypatch.setattr(run, "run_plan", planned)
     asked = Settings(device="cpu", engine="venv")
-    claims.run_claims(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], "", measure.RunOptions())
+    claims.run_claims(ROOT, asked, ["001-mlp-fp32-peak-by-arithmetic"], "", run.RunOptions())
     (item,) = seen
     variant = item.trial.asked.variant
     assert (item.trial.asked.workload, variant.precision) == ("tensorcore_mlp", "fp32-ieee")
@@ -102,8 +102,8 @@ def test_a_budget_takes_the_claims_that_cost_the_least():
 
 
 def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_refused(monkeypatch):
-    ran, how = [], measure.RunOptions()
-    monkeypatch.setattr(measure, "run_plan", lambda root, settings, how: ran.append(how))
+    ran, how = [], run.RunOptions()
+    monkeypatch.setattr(run, "run_plan", lambda root, settings, how: ran.append(how))
     claims.run_claims(ROOT, Settings(), [], "", how)
     assert ran == [how]
     for ids, where in (([], "there"), (["a"], "here")):

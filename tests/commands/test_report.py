@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from commands import report
-from commands.measure import refuse_faulty_card
 from commands.report import LONGER_ON_CPU, ReportOptions, write_report
+from commands.run import refuse_faulty_card
 from harness.errors import CardError
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render

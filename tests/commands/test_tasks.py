@@ -10,7 +10,7 @@ import pytest
 from harness.machine import look_at_machine
 from tests.helpers import ROOT, warm, without_settings
 
-LOADED = (sys.executable, "invoke.main", "commands.measure", "commands.claims", "commands.report")
+LOADED = (sys.executable, "invoke.main", "commands.run", "commands.claims", "commands.report")
 PROGRAM = "from invoke.main import program; program.run()"
 
 

@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from commands import cluster
+from commands import jobs
+from commands import submit as submitting
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import Record, store
 from harness.run.jobs import submission as kept
@@ -26,20 +27,20 @@ class Bench:
     def submit(self, python: str = sys.executable, data: str | None = None, **how: object) -> None:
         """`invoke submit --plan mine`"""
         settings = Settings(plan="mine", python=python, data=data)
-        cluster.submit_plan(self.root, settings, cluster.SubmitOptions(**how), self.scheduler)
+        submitting.submit_plan(self.root, settings, submitting.SubmitOptions(**how), self.scheduler)
 
     def collect(self, *, wait: bool = False) -> None:
         """`invoke jobs --collect`"""
-        cluster.LOOK_AGAIN_SECONDS = 1.0
-        cluster.collect_all(self.root, wait=wait, scheduler=self.scheduler)
+        jobs.LOOK_AGAIN_SECONDS = 1.0
+        jobs.collect_all(self.root, wait=wait, scheduler=self.scheduler)
 
     def status(self) -> None:
         """`invoke jobs`"""
-        cluster.print_status(self.root, self.scheduler)
+        jobs.print_status(self.root, self.scheduler)
 
     def cancel(self) -> None:
         """`invoke jobs --cancel`"""
-        cluster.cancel_jobs(self.root, self.scheduler)
+        jobs.cancel_jobs(self.root, self.scheduler)
 
     def records(self) -> list[Record]:
         """In the order in which they began."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from commands import measure, report
+from commands import report, run
 from commands.report import ReportOptions, write_report
 from harness.engine import access, container
 from harness.engine import choose as engine_choice
@@ -264,7 +264,7 @@ def run_line(
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
         patch.setattr(report, "write", partial(build.write, drawn=False))
-        outcome = measure.run_plan(root, Settings(plan="constructed"), measure.RunOptions())
+        outcome = run.run_plan(root, Settings(plan="constructed"), run.RunOptions())
         assert outcome is not None and outcome.complete
         _, page = write_report(root, folder / "page", ReportOptions())
     return Ran(

@@ -27,7 +27,7 @@ from tests.helpers import clone
 from harness.run import runner
 root = Path({root!r})
 with clone.unwatched():
-    runner.run(clone.ready(root), clone.open_session(root), clone.Quiet())
+    runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import bisect, measure
+from commands import bisect, run
 from harness.errors import UserError
 from harness.record import store
 from harness.settings import Settings
@@ -48,7 +48,7 @@ def clone_of(root: Path, steps: dict[str, int]) -> Path:
 
 def answer(root: Path, capsys, asked: str, **how) -> list[str]:
     settings = Settings(plan="mine", engine="venv", device="cpu")
-    bisect.bisect_versions(root, settings, asked, measure.RunOptions(**how))
+    bisect.bisect_versions(root, settings, asked, run.RunOptions(**how))
     return capsys.readouterr().out.splitlines()
 
 
@@ -83,7 +83,7 @@ def test_where_the_ends_are_equal_nothing_between_is_measured(tmp_path, monkeypa
 @pytest.mark.parametrize("asked", ["torch", "torch==2.9", "torch==2.9...2.13", "torch==a..b"])
 def test_what_is_no_range_of_versions_is_refused(tmp_path, asked):
     with pytest.raises(UserError, match="is no range of versions"):
-        bisect.bisect_versions(tmp_path, Settings(), asked, measure.RunOptions())
+        bisect.bisect_versions(tmp_path, Settings(), asked, run.RunOptions())
 
 
 def test_a_last_version_takes_in_its_own_releases_and_a_build_is_its_release(tmp_path):

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from commands import upkeep as testing
+from commands import test as testing
 from harness.engine.venv import STAMP
 from harness.image.images import load_images
 from harness.image.spec import venv_name

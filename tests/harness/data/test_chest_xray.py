@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from commands import measure
+from commands import build
 from harness.data import chest_xray
 from harness.data.chest_xray import (
     LABELS,
@@ -184,13 +184,13 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path: Path):
 )
 def test_the_verb_says_what_it_needs(name: str, source: str, words: str):
     with pytest.raises(UserError, match=words):
-        measure.build_data_set(ROOT, name, source)
+        build.build_data_set(ROOT, name, source)
 
 
 def test_the_verb_says_what_it_made(source: Path, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("GPUDYNO_CACHE", str(tmp_path))
     monkeypatch.setattr(chest_xray, "WHOLE", IMAGES)
-    measure.build_data_set(ROOT, "chestxray", str(source))
+    build.build_data_set(ROOT, "chestxray", str(source))
     said = capsys.readouterr().out
     assert "train: 7 patients, 14 images" in said
     assert "chestxray: complete in " in said

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from commands import doctor, measure
+from commands import doctor, run
 from commands.plan import show_plan
 from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
@@ -329,7 +329,7 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     show_plan(ROOT, asked)
     assert "disk: image 'cpu'" in capsys.readouterr().out
     with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
-        measure.run_plan(ROOT, asked, measure.RunOptions())
+        run.run_plan(ROOT, asked, run.RunOptions())
 
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from commands import measure
+from commands import run
 from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
@@ -184,7 +184,7 @@ def test_a_plan_that_was_changed_since_its_session_began_begins_a_new_one_and_sa
     built = clone.built(root)
     path = root / "plans" / "mine.toml"
     path.write_text(path.read_text().replace("stand-ins", "another title"))
-    outcome = measure._run_trials(clone.bench(root), (built,), {}, measure.RunOptions(), Screen())
+    outcome = run._run_trials(clone.bench(root), (built,), {}, run.RunOptions(), Screen())
     assert outcome.session.id != opened.id
     said = f"the plan 'mine' was changed since session {opened.id} began: a new one begins"
     assert said in capsys.readouterr().out
@@ -203,10 +203,10 @@ def test_a_session_goes_on_where_its_plan_got_a_question_and_keeps_the_one_that_
     )
     bench, built = clone.bench(root), clone.built(root)
     bench = replace(bench, settings=bench.settings.model_copy(update={"question": asked}))
-    outcome = measure._run_trials(bench, (built,), {}, measure.RunOptions(), Screen())
+    outcome = run._run_trials(bench, (built,), {}, run.RunOptions(), Screen())
     (kept,) = store.read_sessions(root)
     assert (outcome.session.id, opened.question, kept.question) == (opened.id, None, asked)
-    measure._run_trials(clone.bench(root), (built,), {}, measure.RunOptions(new_session=True), Screen())
+    run._run_trials(clone.bench(root), (built,), {}, run.RunOptions(new_session=True), Screen())
     questions = [session.question for session in store.read_sessions(root)]
     assert sorted(questions, key=str) == [Question(kind="faster", by="precision"), asked]
 
@@ -216,7 +216,7 @@ def test_a_run_ends_with_the_whole_line_that_goes_on(tmp_path, capsys):
     done = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     outcome = replace(done, left=1, complete=False)
     asked = Settings(plan="mine", image="era-2019", device="cpu")
-    measure._say_outcome(asked, outcome, Screen())
+    run._say_outcome(asked, outcome, Screen())
     again = "`invoke run --plan mine --image era-2019 --device cpu` goes on"
     said = f"session {outcome.session.id}: 2 trials run; 1 trial left: {again}\n"
     assert capsys.readouterr().out == said
@@ -228,7 +228,7 @@ def test_a_budget_reads_the_results_once_and_not_for_each_trial_that_is_left(tmp
     read_all = store.read_results
     monkeypatch.setattr(store, "read_results", lambda root: readings.append(root) or read_all(root))
     bench = clone.bench(root, budget="10m")
-    outcome = measure._run_trials(bench, (clone.built(root),), {}, measure.RunOptions(), Screen())
+    outcome = run._run_trials(bench, (clone.built(root),), {}, run.RunOptions(), Screen())
     assert (outcome.ran, len(readings)) == (4, 1)
 
 

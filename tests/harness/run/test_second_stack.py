@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import measure
+from commands import run as running
 from commands.terminal import Screen
 from harness.errors import GpudynoError, PlanError
 from harness.image.images import load_images
@@ -35,7 +35,7 @@ OTHER = replace(OWN, variables={"OMP_NUM_THREADS": "1"})
 def run(setup, monkeypatch, root) -> Session:
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
     built = clone.built(root)
-    return measure._run_trials(setup, (built, built), {}, measure.RunOptions(), Screen()).session
+    return running._run_trials(setup, (built, built), {}, running.RunOptions(), Screen()).session
 
 
 @pytest.mark.parametrize("name", ["quick", "desk"])
@@ -101,14 +101,14 @@ def test_a_session_of_two_stacks_goes_on_where_it_was_killed_and_one_of_one_stac
     root = clone.make(tmp_path)
     setup = alternating(root)
     monkeypatch.setenv("GPUDYNO_STATE", str(root / "state"))
-    ended = measure.run_session
+    ended = running.run_session
 
     def killed(ready, opened, watcher, budget, **options):
         return ended(ready, opened, watcher, replace(budget, deadline=0.0), **options)
 
-    monkeypatch.setattr(measure, "run_session", killed)
+    monkeypatch.setattr(running, "run_session", killed)
     first = run(setup, monkeypatch, root)
-    monkeypatch.setattr(measure, "run_session", ended)
+    monkeypatch.setattr(running, "run_session", ended)
     alone = run(clone.bench(root), monkeypatch, root)
     again = run(setup, monkeypatch, root)
     assert (again.id, alone.id == first.id) == (first.id, False)
@@ -122,13 +122,13 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from tests.helpers import clone
 from tests.helpers.runs import alternating
-from commands import measure
+from commands import run
 from commands.terminal import Screen
 root = Path({root!r})
 os.environ["GPUDYNO_STATE"] = str(root / "state")
 built = clone.built(root)
 with clone.unwatched():
-    measure._run(alternating(root), (built, built), {{}}, measure.RunOptions(), Screen())
+    run._run_trials(alternating(root), (built, built), {{}}, run.RunOptions(), Screen())
 """
 
 

@@ -304,7 +304,7 @@ def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the
 
     monkeypatch.setattr(accept, "look_at_machine", lambda: (own[0].machine, {}))
     monkeypatch.setattr(accept, "find_open_session", lambda root, plan: sessions.get(opened))
-    monkeypatch.setattr(accept.measure, "run_plan", measured)
+    monkeypatch.setattr(accept.run, "run_plan", measured)
     accept.accept(here, Settings(), bundle, None, Demand())
     assert asked == [anew]
 

@@ -1,4 +1,4 @@
-"""What leads to records: a plan shown, its data fetched, its environment built, its trials run."""
+"""A plan's missing trials, run one after the other, and what became of them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from commands import plan
+from commands.build import build_environments, data_progress, say_data
+from commands.plan import plan_lines
 from commands.terminal import PlanWatcher, Screen
-from harness.data import chest_xray
-from harness.data.datasets import DATASETS, find_dataset
-from harness.data.download import FetchProgress
-from harness.data.fetch import Resolved, bring_dataset, default_folder, fetch_dataset, find_members
-from harness.engine.choose import fall_back_to_venv, wheel_folder
-from harness.engine.interface import Built, Engine
-from harness.errors import CardError, GateError, MachineError, NotBuilt, UserError
-from harness.image.images import Image
+from harness.data.fetch import Resolved
+from harness.engine.choose import wheel_folder
+from harness.engine.interface import Built
+from harness.errors import CardError, GateError
 from harness.image.second_lock import moved_image
 from harness.machine import machine_folder, machine_id, user_state_folder
-from harness.plan import own_file
 from harness.record import Question, Session
-from harness.record.published.program import Program
 from harness.record.store import session_records
-from harness.run import batch_search, session, source_tree
+from harness.run import batch_search, session
 from harness.run import setup as run_setup
 from harness.run.choice import (
     Chosen,
@@ -43,7 +38,7 @@ from harness.run.runner import Outcome, TimeBudget
 from harness.run.runner import run_session as run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
-from harness.settings import Settings, expand_path, setting_words
+from harness.settings import Settings, setting_words
 from report import text
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare import card_check
@@ -52,9 +47,6 @@ from report.page.one.page_one import page_one
 from report.page.values import systems_of
 from report.stats.contrast import LEAST_PROCESSES
 from report.trials.leading import SELFCHECK
-
-MOST_OF_A_STEP = 24
-"""Letters of what a builder prints, in the line that moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,143 +62,6 @@ class RunOptions:
     """What of the first stack's lock is moved, as `torch==2.13.0`."""
     at_most_seconds: float | None = None
     """After these no further trial starts; the settings' budget goes before."""
-
-
-def build_data_set(root: Path, name: str, source: str = "") -> None:
-    """Fetches one data set or a program's source, or takes it from `source`, a folder or file of the user's.
-
-    With a program goes its data, where `source` has that. Raises NoNetwork where it cannot be had.
-    """
-    folder = default_folder()
-    program, given = _find_program(root, name), expand_path(source) if source else None
-    with Screen() as screen:
-        if program is not None:
-            data = DATASETS.get(program.input.data) if program.input else None
-            is_source = given is None or source_tree.is_repository(given)
-            if data and given and not (is_source and given.is_file()) and find_members(data, given):
-                bring_dataset(data, given, folder)
-                screen.say(f"{data.name}: complete in {folder}")
-                if not is_source:
-                    return
-            source_tree.bring_source(program, given, folder)
-            screen.say(f"{name}: complete in {folder / program.folder}")
-        elif name == chest_xray.NAME:
-            _prepare_xrays(name, source, screen)
-        else:
-            if given:
-                bring_dataset(find_dataset(name), given, folder)
-            else:
-                fetch_dataset(find_dataset(name), folder, progress=data_progress(screen))
-            screen.say(f"{name}: complete in {folder}")
-
-
-def _find_program(root: Path, name: str) -> Program | None:
-    """A program of this clone by its name, or by the path of its file; null where that is none."""
-    path = name if name.endswith(".toml") else f"workloads/programs/{name}.toml"
-    there = (root / path).is_file()
-    return own_file.read_program((root / path).read_bytes(), path) if there else None
-
-
-def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
-    if not source:
-        raise UserError(
-            "ChestX-ray14 is behind a form of its makers, so it cannot be fetched",
-            remedy="unpack it, then name its folder with --from FOLDER",
-        )
-    # Loads Pillow, which no other verb needs.
-    from harness.data.xray_images import prepare_xrays
-
-    done = prepare_xrays(
-        expand_path(source),
-        default_folder(),
-        expected=chest_xray.WHOLE,
-        watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
-    )
-    for part, size in done.sizes.items():
-        screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
-    screen.say(
-        f"{name}: complete in {done.folder}\n"
-        f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
-    )
-
-
-def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
-    for name, data_set in resolved.items():
-        if data_set.source == "real":
-            screen.say(f"data: {name}: {data_set.why}")
-        elif name.startswith("weights-"):
-            screen.say(f"weights: {name.removeprefix('weights-')}: using RANDOM WEIGHTS ({data_set.why})")
-        else:
-            screen.say(f"data: {name}: using GENERATED data ({data_set.why})")
-
-
-def data_progress(screen: Screen) -> FetchProgress:
-    def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
-        total = f" of {total_bytes / 1e6:.0f}" if total_bytes else ""
-        screen.move(f"fetching {label}", done_bytes, total_bytes, f"{done_bytes / 1e6:.0f}{total} MB")
-
-    return show
-
-
-def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
-    """Makes the environment that the plan needs here, or says that it is made.
-
-    `with_data` also fetches the plan's data, unless the image alone was named.
-    """
-    images, engine, notes = run_setup.prepare_build(root, settings)
-    with Screen() as screen:
-        for note in notes:
-            screen.say(note)
-        made, engine, _ = build_environments(root, settings, images, engine, screen)
-        for built in made:
-            what = built.environment.tag or built.environment.image
-            pinned = "pinned" if built.environment.pinned else "UNPINNED"
-            reasons = "; ".join(built.environment.unpinned_because)
-            screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
-        if with_data and settings.image is None:
-            setup = run_setup.prepare_run(root, settings)
-            say_data(run_setup.resolve_data(setup, data_progress(screen)), screen)
-
-
-_failed_builds: dict[tuple[str, str], MachineError] = {}
-"""By image and engine, what a `build` of this line met: the `run` behind it does not try that again."""
-
-
-def build_environments(
-    root: Path, settings: Settings, images: Sequence[Image], engine: Engine, screen: Screen
-) -> tuple[tuple[Built, ...], Engine, tuple[str, ...]]:
-    """The environments, the one engine that holds them, and what is to be noted of a session in them.
-
-    Virtual environments take the place of a container engine that cannot build and was not asked for by name.
-    """
-    made: list[Built] = []
-    for image in images:
-        place = (image.name, engine.name)
-        try:
-            if place in _failed_builds:
-                raise _failed_builds[place]
-            made.append(_build_image(image, engine, screen))
-        except MachineError as error:
-            venv, note = fall_back_to_venv(root, settings, image, engine, error)
-            screen.clear()
-            screen.say(note)
-            _failed_builds[place] = error
-            return tuple(_build_image(each, venv, screen) for each in images), venv, (note,)
-    return tuple(made), engine, ()
-
-
-def _build_image(image: Image, engine: Engine, screen: Screen) -> Built:
-    try:
-        return engine.built_environment(image)
-    except NotBuilt:
-        screen.say(f"building environment '{image.name}' with {engine.name}")
-
-    def say(line: str, done: int = 0, total: int | None = None) -> None:
-        screen.move(f"building {image.name}", done, total, line.strip()[:MOST_OF_A_STEP])
-
-    built = engine.build(image, say)
-    screen.clear()
-    return built
 
 
 def prepare_with_pins(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
@@ -282,7 +137,7 @@ def _run_trials(
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
     opened = None if how.new_session else _resumable_session(setup, chosen, screen, exactly=exactly)
     if opened is None:
-        screen.say("\n".join(plan.plan_lines(setup, chosen)))
+        screen.say("\n".join(plan_lines(setup, chosen)))
         number = session.next_session_number(
             machine_folder(user_state_folder()), setup.root, setup.machine.id
         )

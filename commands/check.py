@@ -1,24 +1,19 @@
-"""What keeps the clone whole: `invoke check` over every file that the product reads, and `invoke test`."""
+"""Every file that the product reads, validated; then its own code, linted and type-checked."""
 
 from __future__ import annotations
 
-import os
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from harness import settings
 from harness.bundle.validate import folder_problems
 from harness.engine.slurm.site import FILE as SITE_FILE
 from harness.engine.slurm.site import load_site
-from harness.engine.venv import VenvEngine
 from harness.errors import GateError, GpudynoError
 from harness.files import command_output
 from harness.image.images import load_images
@@ -34,12 +29,6 @@ from report.expected.specs import load_specs
 from report.text import clean, count
 
 PRODUCT = ("tasks.py", "commands", "harness", "report", "workloads", "benchmarks", "tests")
-PYTEST = (sys.executable, "-m", "pytest", "-rs")
-BESIDE = (str(Path("tests", "workloads")), str(Path("tests", "report")))
-"""Folders whose tests take about half of the time of all."""
-PREFIX = "GPUDYNO_TEST_PYTHON"
-OWN_NAMES = {"cpu": PREFIX, "era-2019": f"{PREFIX}_ERA"}
-"""The variables of an image's interpreter that are not as usual."""
 TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
 
 
@@ -115,47 +104,3 @@ def check_clone(root: Path) -> None:
     plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
     print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")
-
-
-def run_tests(root: Path, only: str, *, whole: bool = False) -> int:
-    """Runs the tests, or pytest with the words `only`, and returns its exit code; each skip says why.
-
-    `whole` are the long tests too.
-    """
-    environ = interpreter_variables(root) | os.environ
-    if whole:
-        environ["GPUDYNO_REQUIRE"] = ",".join(filter(None, [environ.get("GPUDYNO_REQUIRE"), "whole"]))
-    if words := shlex.split(only):
-        return subprocess.run([*PYTEST, *words], cwd=root, env=environ, check=False).returncode
-    return run_side_by_side(root, environ)
-
-
-def run_side_by_side(root: Path, environ: Mapping[str, str]) -> int:
-    """Runs the tests of some folders beside all others, prints what they said last; gives a code of either.
-
-    Either half needs little more than one core.
-    """
-    with TemporaryFile() as said:
-        beside = subprocess.Popen(
-            [*PYTEST, *BESIDE], cwd=root, env=environ, stdout=said, stderr=subprocess.STDOUT
-        )
-        try:
-            others = [*PYTEST, *(f"--ignore={folder}" for folder in BESIDE)]
-            code = subprocess.run(others, cwd=root, env=environ, check=False).returncode
-            code = beside.wait() or code
-        finally:
-            beside.kill()
-            beside.wait()
-            said.seek(0)
-            print(f"{' and '.join(BESIDE)}, which ran beside:\n{said.read().decode(errors='replace')}")
-    return code
-
-
-def interpreter_variables(root: Path) -> dict[str, str]:
-    """The variables that name the interpreters of those environments that are in `.venvs/`."""
-    found = {}
-    for name, image in load_images(root).images.items():
-        with suppress(GpudynoError):
-            variable = OWN_NAMES.get(name, f"{PREFIX}_{name.upper().replace('-', '_')}")
-            found[variable] = str(VenvEngine(root).built_environment(image).interpreter)
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commands import report
+from commands.compare import compare_two
 from harness.errors import GateError, UserError
 from harness.record import Machine, Record
 from report.compare.named_sides import NamedSides, compare_named
@@ -174,7 +174,7 @@ def test_two_sessions_of_one_framework_each_are_compared_by_framework():
 
 def test_the_gate_says_no_where_the_upper_end_lies_below_and_what_loss_it_would_have_seen(updated, capsys):
     with pytest.raises(GateError) as refused:
-        report.compare_two(updated, "driver 590", "driver 580", "0.95")
+        compare_two(updated, "driver 590", "driver 580", "0.95")
     assert refused.value.exit_code == 3
     said = capsys.readouterr().out
     assert "where the upper end of its range lies below 0.95" in said
@@ -185,7 +185,7 @@ def test_the_gate_says_no_where_the_upper_end_lies_below_and_what_loss_it_would_
 
 def test_the_gate_lets_pass_what_is_slower_by_less_than_it_can_tell(tmp_path, capsys):
     noisy = [*runs(OLD, 0.01, spread=0.04), *runs(NEW, 0.0106, spread=0.04)]
-    report.compare_two(clone(tmp_path, *noisy), NEW, OLD, "0.95")
+    compare_two(clone(tmp_path, *noisy), NEW, OLD, "0.95")
     said = capsys.readouterr().out
     assert "passed" in said and re.search(r"WARNING: LSTM.*, which holds 0\.95", said)
 
@@ -211,12 +211,12 @@ def test_the_gate_says_no_where_the_first_side_has_no_figure_or_no_range(fault, 
     else:
         both = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):
-        report.compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
+        compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
     said = {"failed": "failed: too little memory, where", "invalid": "invalid, where"}
     assert said.get(fault, "nothing could be judged") in capsys.readouterr().out
 
 
 def test_what_differs_between_the_machines_is_named(tmp_path, capsys):
     other = [build.changed(one, machine__memory_bytes=2**30) for one in runs(OLD, 0.01, digits="b")]
-    report.compare_two(clone(tmp_path, *other, *runs(NEW, 0.01)), NEW, OLD, None)
+    compare_two(clone(tmp_path, *other, *runs(NEW, 0.01)), NEW, OLD, None)
     assert f"memory_bytes: {2**30} → {64 * 2**30}" in capsys.readouterr().out

@@ -14,7 +14,7 @@ from harness.summary.bound import speedup_limit
 from report import text
 from report.compare.cells import Cell, time_breakdown
 from report.expected.expected import ExpectedValue
-from report.page.values import Quantity, between, quantity, rate, rate_unit
+from report.page.values import Quantity, quantity, rate, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
 
 TOLD_BY_SETTING = (FRAMEWORK, PARALLEL, VIRTUAL_RANKS)
@@ -89,12 +89,6 @@ def setting(key: Key) -> str:
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]
     return "".join(f", {text.clean(part, 40)}" for part in parts)
-
-
-def devices(cells: Sequence[Cell]) -> list[str]:
-    """Name what each cell ran on: '4 devices (ddp)', 'pytorch', beside several '1 device'; else empty."""
-    several = any(cell.key.gpus > 1 or VIRTUAL_RANKS in dict(cell.key.options) for cell in cells)
-    return [setting(cell.key).strip(", ") or ("1 device" if several else "") for cell in cells]
 
 
 def details(key: Key, epochs: int) -> str:
@@ -242,7 +236,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "quantity": quantity,
     "rate": rate,
     "rate_unit": rate_unit,
-    "between": between,
     "label": finding_label,
     "speedup_limit": speedup_limit,
     "capital": capital,

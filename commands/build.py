@@ -93,6 +93,13 @@ def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
             screen.say(f"data: {name}: using GENERATED data ({data_set.why})")
 
 
+def _say_random_weights(resolved: dict[str, Resolved], screen: Screen) -> None:
+    names = [name for name, found in resolved.items() if found.source != "real"]
+    models = ", ".join(name.removeprefix("weights-") for name in names if name.startswith("weights-"))
+    if models:
+        screen.say(f"no pretrained weights for {models}: RANDOM ones are trained, which no published accuracy is of")
+
+
 def data_progress(screen: Screen) -> FetchProgress:
     def show(label: str, done_bytes: int, total_bytes: int | None) -> None:
         total = f" of {total_bytes / 1e6:.0f}" if total_bytes else ""
@@ -108,6 +115,11 @@ def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
     """
     images, engine, notes = run_setup.prepare_build(root, settings)
     with Screen() as screen:
+        resolved: dict[str, Resolved] = {}
+        if with_data and settings.image is None:
+            setup = run_setup.prepare_run(root, settings)
+            resolved = run_setup.resolve_data(setup, data_progress(screen))
+        _say_random_weights(resolved, screen)
         for note in notes:
             screen.say(note)
         made, engine, _ = build_environments(root, settings, images, engine, screen)
@@ -116,9 +128,7 @@ def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
             pinned = "pinned" if built.environment.pinned else "UNPINNED"
             reasons = "; ".join(built.environment.unpinned_because)
             screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
-        if with_data and settings.image is None:
-            setup = run_setup.prepare_run(root, settings)
-            say_data(run_setup.resolve_data(setup, data_progress(screen)), screen)
+        say_data(resolved, screen)
 
 
 _failed_builds: dict[tuple[str, str], MachineError] = {}

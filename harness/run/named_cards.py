@@ -80,7 +80,7 @@ def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
         vendor=card.vendor,
         name=device_name(card),
         architecture=card.capability,
-        memory_bytes=int(card.memory_gb * GIB / card.devices),
+        memory_bytes=int(card.memory_gb * GIB / card.devices) if card.memory_gb else None,
     )
     return tuple(one.model_copy(update={"index": at}) for at in range(count * card.devices))
 

@@ -208,7 +208,8 @@ def _offer(
     candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
 ) -> OfferNumbers:
     offer, card, specs = candidate.offer, find_card(candidate.device, cards), paper.specs.get(candidate.card)
-    board = card.power_watts / card.devices if card else specs.power_watts if specs else None
+    paper_watts = card.power_watts and card.power_watts / card.devices if card else None
+    board = paper_watts if card else specs.power_watts if specs else None
     quoted = offer.watts.values if offer and offer.watts else None
     on_paper = quoted or ((board, board, board) if board else None)
     return OfferNumbers(

@@ -283,7 +283,7 @@ def _paper(name: str, card: Card | None, trial: TrialResult) -> float | None:
     if card is None:
         return None
     if name.startswith("copy"):
-        return card.bandwidth_gbs / card.devices
+        return card.bandwidth_gbs and card.bandwidth_gbs / card.devices
     return peak_of(card, name.split("_")[1]) if name.startswith("gemm_") else None
 
 

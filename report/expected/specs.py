@@ -98,7 +98,7 @@ def read_rows(root: Path, name: Path, kind: type[AnyModel]) -> Iterator[tuple[in
 
 def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:
     """Return every card's specifications by its name; raises UserError with the row that is wrong."""
-    found = {card.name: _of(card) for card in cards if card.launch}
+    found = {card.name: specs for card in cards if (specs := _card_specs(card))}
     for place, specs in csv_rows(root, FILE, CardSpecs):
         if specs.name in found:
             raise UserError(
@@ -108,21 +108,25 @@ def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:
     return found
 
 
-def _of(card: Card) -> CardSpecs:
-    """Return the part of the card that a framework sees as one device."""
+def _card_specs(card: Card) -> CardSpecs | None:
+    """Return the part of the card that a framework sees as one device; null where a figure is unknown."""
     peaks, parts = card.peaks, card.devices
+    needed = (peaks.fp32, card.bandwidth_gbs, card.memory_gb, card.power_watts)
+    fp32, bandwidth, memory, power = (value / parts if value else None for value in needed)
+    if not (card.launch and fp32 and bandwidth and memory and power):
+        return None
     return CardSpecs(
         name=card.name,
         vendor=card.vendor,
         architecture=card.architecture.split()[0],
-        year=int((card.launch or "")[:4]),
+        year=int(card.launch[:4]),
         form=card.form,
-        fp32_tflops=peaks.fp32 / parts,
+        fp32_tflops=fp32,
         tf32_tflops=peaks.tf32 / parts if peaks.tf32 else None,
         fp16_tflops=peaks.fp16 / parts if peaks.fp16 else None,
-        bandwidth_gbs=card.bandwidth_gbs / parts,
-        memory_gb=card.memory_gb / parts,
-        power_watts=card.power_watts / parts,
+        bandwidth_gbs=bandwidth,
+        memory_gb=memory,
+        power_watts=power,
         source=card.source,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -61,9 +62,9 @@ def _above_highest_clock(
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
     card = find_card(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
     highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
-    if card is None or peak_share is None or highest_mhz <= card.boost_mhz:
+    if card is None or peak_share is None or highest_mhz <= (card.boost_mhz or math.inf):
         return above_peak(peak_share)
-    return above_peak(peak_share * card.boost_mhz / highest_mhz, highest_mhz=highest_mhz)
+    return above_peak(peak_share * (card.boost_mhz or 0.0) / highest_mhz, highest_mhz=highest_mhz)
 
 
 def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:

@@ -9,12 +9,12 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from harness.errors import UserError
-from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision
+from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision, first_problem
 
 FILE = Path("results") / "cards.toml"
 
@@ -38,7 +38,7 @@ class Peaks(Model):
     `fp32_matrix` is full FP32 on matrix units; `fp16` accumulates in FP32 and `fp16_acc16` in FP16.
     """
 
-    fp32: Positive
+    fp32: Positive | None = None
     fp32_matrix: Positive | None = None
     tf32: Positive | None = None
     fp16: Positive | None = None
@@ -63,14 +63,14 @@ class Card(Model):
     """Its chips by PCI device id; with a revision where other cards have the same chip."""
     devices: Annotated[int, Field(ge=1)] = 1
     matrix_units: bool
-    units: Annotated[int, Field(ge=1)]
-    boost_mhz: Positive
+    units: Annotated[int | None, Field(ge=1)] = None
+    boost_mhz: Positive | None = None
     fma16_per_unit_clock: Positive | None = None
-    memory_gb: Positive
-    memory_type: str
-    bandwidth_gbs: Positive
-    power_watts: Positive
-    peaks: Peaks
+    memory_gb: Positive | None = None
+    memory_type: str | None = None
+    bandwidth_gbs: Positive | None = None
+    power_watts: Positive | None = None
+    peaks: Peaks = Peaks()
     launch: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")] | None = None
     launch_price_usd: Positive | None = None
     source: str
@@ -93,9 +93,21 @@ class Card(Model):
 class _CardFile(Model):
     cards: tuple[Card, ...]
 
+    @field_validator("cards", mode="before")
+    @classmethod
+    def _check_rows(cls, rows: Any) -> Any:
+        """Name the card of a row that is wrong, where its number would have to be counted out."""
+        for row in rows if isinstance(rows, list) else ():
+            try:
+                Card.model_validate(row)
+            except ValidationError as error:
+                name = row.get("name") if isinstance(row, dict) else row
+                raise ValueError(f"has a card '{name}' whose {first_problem(error)}") from None
+        return rows
+
 
 def load_cards(root: Path) -> tuple[Card, ...]:
-    """The cards of results/cards.toml; raises UserError with the field that is wrong."""
+    """The cards of results/cards.toml; raises UserError with the card and the field that is wrong."""
     path = root / FILE
     try:
         content = path.read_bytes()
@@ -165,7 +177,7 @@ def find_card_by_chip(
         for card in cards
         if ids & set(card.pci)
         and capability in (None, card.capability)
-        and compute_units in (None, card.units // card.devices)
+        and (None in (compute_units, card.units) or compute_units == (card.units or 0) // card.devices)
     ]
     return fitting[0] if len(fitting) == 1 else None
 
@@ -185,7 +197,7 @@ def peak_tflops(card: Card, label: Precision) -> float | None:
         return None
     whole: float | None = getattr(card.peaks, field, None)
     if field == "fp32" and card.peaks.fp32_matrix:
-        whole = max(card.peaks.fp32, card.peaks.fp32_matrix)
+        whole = max(card.peaks.fp32 or 0.0, card.peaks.fp32_matrix)
     return whole / card.devices if whole else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from harness.errors import UserError
@@ -35,7 +37,11 @@ def cards():
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA GeForce RTX 3090 Ti", None),
         ("NVIDIA L4", "L4"),
-        ("NVIDIA L40", None),
+        ("NVIDIA L40", "L40"),
+        ("NVIDIA GeForce RTX 5090 Laptop GPU", "RTX 5090 Laptop"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000 Blackwell WS"),
+        ("NVIDIA RTX A6000", "RTX A6000"),
+        ("AMD Radeon 8060S Graphics", "Radeon 8060S"),
         ("NVIDIA L40S", "L40S"),
         ("nvidia l40s", "L40S"),
         ("NVIDIA H200", "H200 SXM 141GB"),
@@ -110,12 +116,13 @@ def test_no_two_cards_share_a_name(cards):
 def test_16_bit_peaks_are_units_times_rate_times_clock(cards):
     checked = 0
     for card in cards:
-        if card.peaks.fp16 is None:
+        factors = (card.units, card.fma16_per_unit_clock, card.boost_mhz)
+        if card.peaks.fp16 is None or None in factors:
             continue
-        reached = card.units * card.fma16_per_unit_clock * 2 * card.boost_mhz / 1e6
+        reached = 2 * math.prod(factors) / 1e6
         assert card.peaks.fp16 == pytest.approx(reached, rel=0.015), card.name
         checked += 1
-    assert checked >= 28
+    assert checked >= 30
 
 
 @pytest.mark.parametrize(
@@ -184,4 +191,18 @@ def test_a_table_that_cannot_be_meant_is_refused_with_its_field(tmp_path, old, n
 
 def test_a_missing_table_is_told_by_its_name(tmp_path):
     with pytest.raises(UserError, match=r"results/cards\.toml cannot be read"):
+        load_cards(tmp_path)
+
+
+def test_what_a_row_lacks_is_unknown_and_what_is_wrong_names_its_card(tmp_path):
+    least = '[[cards]]\nname = "Made-up 1"\nvendor = "NVIDIA"\narchitecture = "Made-up"\ncapability = "9.9"\n'
+    least += (
+        'form = "PCIe"\nname_regex = "Made-up 1"\nmatrix_units = true\nsource = "none"\nconfidence = "B"\n'
+    )
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "cards.toml").write_text(least)
+    (card,) = load_cards(tmp_path)
+    assert peak_tflops(card, "fp32-ieee") is card.boost_mhz is card.memory_gb is None
+    (tmp_path / "results" / "cards.toml").write_text(least + "power_watts = -3\n")
+    with pytest.raises(UserError, match=r"card 'Made-up 1' whose 'power_watts'"):
         load_cards(tmp_path)

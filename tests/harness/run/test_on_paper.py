@@ -62,8 +62,8 @@ def test_a_card_is_named_as_people_do(named, count, name):
     [
         ("RTX 4090 D", "is 'RTX 4090' meant?"),
         ("H100", "H100 PCIe 80GB, H100 SXM5 80GB"),
-        ("RTX 4070", "name one, such as RTX 4070 Ti"),
-        ("L40", "name one, such as L40S"),
+        ("RTX 4070 S", "is 'RTX 4070' meant?"),
+        ("RTX PRO 6000", "such as RTX PRO 6000 Blackwell WS"),
         ("V100", "V100 SXM2 16GB, V100 SXM2 32GB"),
         ("0x T4", "no card"),
     ],

@@ -40,7 +40,10 @@ def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
         if settings.image is not None:
             raise
         # The first of its kind, so that the caller sees what it would run.
-        image, unserved = choose_image(images, kind), (f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}",)
+        image, unserved = (
+            choose_image(images, kind),
+            (f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}",),
+        )
     _, engine, _ = prepare_build(root, settings.model_copy(update={"image": image.name}))
     machine = Machine(
         id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus

@@ -97,9 +97,7 @@ def _say_random_weights(resolved: dict[str, Resolved], screen: Screen) -> None:
     names = [name for name, found in resolved.items() if found.source != "real"]
     models = ", ".join(name.removeprefix("weights-") for name in names if name.startswith("weights-"))
     if models:
-        screen.say(
-            f"no pretrained weights for {models}: RANDOM ones are trained, which no published accuracy is of"
-        )
+        screen.say(f"RANDOM WEIGHTS of {models}: no published accuracy is of what is trained from them")
 
 
 def data_progress(screen: Screen) -> FetchProgress:

@@ -79,7 +79,7 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
     of_others = f", {others} of them beside another card's" if others else ""
     print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{of_others}{more}")
     for note in () if found else setup.notes:
-        print(*wrapped(note, "  "), sep="\n")
+        print(*wrap_words(note, "  "), sep="\n")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
 
 

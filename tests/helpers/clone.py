@@ -30,7 +30,7 @@ MACHINE = Machine(
 )
 
 # What else this machine does takes half a second to see, before each trial.
-runner.load = Load
+runner.read_load = Load
 
 PLAN = """
 name = "mine"

@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_order_and_another_seed_another():
     assert {p.trial.id for p in first} == {p.trial.id for p in other}
 
 
-def mission() -> list[plan_file.PlannedTrial]:
+def mission() -> list[plan_file.Planned]:
     context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
     return list(plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3))
 

@@ -278,7 +278,7 @@ def run_line(
 
 def _clone(root: Path, plan: str) -> Path:
     """A clone that has the plan, the pins of the images and what cards can do on paper."""
-    copied(root, "docker", "results/cards.toml", "workloads/convnet.py")
+    copied(root, "docker", "results/cards.toml", "workloads/convnet.py", "workloads/models.txt")
     (root / "plans").mkdir()
     head = 'name = "constructed"\ntitle = "constructed"\nrepeats = 1\n'
     (root / "plans/constructed.toml").write_text(head + plan)

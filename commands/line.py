@@ -228,11 +228,9 @@ def _translate_errors() -> Iterator[None]:
         if error.errno is None:
             raise
         where = f"'{str(error.filename)[:200]}'" if error.filename else "a file"
-        wrong = (
-            f"{where} cannot be read or written ({error.strerror}); look at its name, permissions and disk"
-        )
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            wrong = f"the disk is full: {where} could not be written; free some space and give the line again"
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "free some space there" if full else "look at its name, permissions and disk"
+        wrong = f"{where} cannot be read or written ({error.strerror}); {remedy}"
         raise Exit(f"gpudyno: {escape_controls(wrong)}", code=4) from None
     except KeyboardInterrupt:
         raise Exit("gpudyno: stopped; the same line goes on where it was", code=130) from None

@@ -8,8 +8,14 @@ from pathlib import Path
 from commands.terminal import Screen
 from harness.data import chest_xray
 from harness.data.datasets import DATASETS, find_dataset
-from harness.data.download import FetchProgress
-from harness.data.fetch import Resolved, bring_dataset, default_folder, fetch_dataset, find_members
+from harness.data.fetch import (
+    FetchProgress,
+    Resolved,
+    bring_dataset,
+    default_folder,
+    fetch_dataset,
+    find_members,
+)
 from harness.engine.choose import fall_back_to_venv
 from harness.engine.interface import Built, Engine
 from harness.errors import MachineError, NotBuilt, UserError
@@ -18,7 +24,6 @@ from harness.plan import own_file
 from harness.record.published.program import Program
 from harness.run import setup as run_setup
 from harness.run import source_tree
-from harness.run.runner import run_session as run_session
 from harness.settings import Settings, expand_path
 
 MOST_OF_A_STEP = 24

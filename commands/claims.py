@@ -17,10 +17,9 @@ from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
-from harness.run import named_cards
 from harness.run import setup as run_setup
 from harness.run.choice import known_speeds
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
@@ -51,7 +50,7 @@ def _claim_words(claim: Claim) -> str:
 
 def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
     """Prints a table of the figures that this machine or that card can answer: its own card's first."""
-    setup = named_cards.prepare_for_cards(root, settings, card)
+    setup = prepare_for_cards(root, settings, card)
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
     found = [
@@ -134,7 +133,7 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
 
 def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> None:
     """Prints one figure's answer with every term there and here; raises UserError for an id that is not."""
-    setup = named_cards.prepare_for_cards(root, settings, card)
+    setup = prepare_for_cards(root, settings, card)
     claim = _find_claims(load_claims(root).claims, [name])[0]
     (answer,) = _claim_answers(setup, [claim], alone=bool(card))
     print("\n".join(answer_lines(answer, load_claims(root).study_name(claim.study))))

@@ -10,10 +10,16 @@ from pathlib import Path
 from commands.terminal import Screen
 from harness.engine.slurm.scheduler import Slurm
 from harness.record import Record
-from harness.run import session
+from harness.run import missing
 from harness.run.jobs import submission as kept
-from harness.run.jobs.collect import Collected, collect_records, submission_records
-from harness.run.jobs.follow import Place, ask_queue, trial_places
+from harness.run.jobs.collect import (
+    Collected,
+    Place,
+    ask_queue,
+    collect_records,
+    submission_records,
+    trial_places,
+)
 from harness.run.jobs.submission import Submission
 from report.text import count
 
@@ -52,7 +58,7 @@ def _open_submissions(root: Path, screen: Screen) -> tuple[Submission, ...]:
 
 def _standing_line(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
     whole = submission.whole
-    last = session.last_attempts(records)
+    last = missing.last_attempts(records)
     measured = sum(record.measurement is not None for record in last.values())
     failures = Counter(record.failure.reason for record in last.values() if record.failure)
     running = {place.trial for place in found if place.running}

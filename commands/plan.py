@@ -11,9 +11,8 @@ from commands.terminal import Screen, special_words
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
-from harness.run import named_cards
 from harness.run.choice import Chosen, choose_trials
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
 from harness.units import count_noun, format_bytes
 
@@ -25,7 +24,7 @@ MatrixRow = tuple[str, str, str]
 
 def show_plan(root: Path, settings: Settings, card: str = "") -> None:
     """Prints a plan's trials; raises UserError for a card that results/cards.toml does not have."""
-    setup = named_cards.prepare_for_cards(root, settings, card)
+    setup = prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
         for line in wrap_words(note, "  "):

@@ -11,13 +11,12 @@ from pathlib import Path
 
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
-from harness.image.images import ImageFile, load_images
-from harness.image.images import choose_image as choose_image
+from harness.image.images import ImageFile, choose_image, load_images
 from harness.machine import Selection, look_at_machine, select_devices
 from harness.plan import estimate, plan_file
+from harness.plan.capability import split_supported
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, PlanContext
-from harness.plan.selection import split_supported
 from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, Role
 from harness.record.published.cards import Card, card_family
 from harness.record.published.claim_set import claim_sides

@@ -11,7 +11,7 @@ from commands.terminal import relative_path
 from harness.errors import UserError
 from harness.record import Model, Record
 from harness.record.store import read_results
-from harness.summary.device_checks import device_name
+from harness.summary.trial_devices import device_name
 from report.buying.purchase import Offer, Purchase, PurchaseWork
 
 OPENING = """\

@@ -22,7 +22,7 @@ from harness.image.second_lock import moved_image
 from harness.machine import machine_folder, machine_id, user_state_folder
 from harness.record import Question, Session
 from harness.record.store import session_records
-from harness.run import batch_search, session
+from harness.run import missing, session
 from harness.run import setup as run_setup
 from harness.run.choice import (
     Chosen,
@@ -34,8 +34,7 @@ from harness.run.choice import (
     trial_seconds,
 )
 from harness.run.ready import ready_run
-from harness.run.runner import Outcome, TimeBudget
-from harness.run.runner import run_session as run_session
+from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, setting_words
@@ -164,7 +163,7 @@ def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exact
     planned = [item.trial for item in chosen.planned]
     wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
-        trial.id in wanted or batch_search.is_between_batches(trial, planned) for trial in opened.trials
+        trial.id in wanted or missing.is_between_batches(trial, planned) for trial in opened.trials
     )
     if opened.machine == setup.machine.id and still_asked:
         question = setup.settings.question or opened.question

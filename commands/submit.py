@@ -14,12 +14,12 @@ from harness.engine.slurm.scheduler import Slurm
 from harness.engine.slurm.script import Batch
 from harness.engine.slurm.site import Site, load_site
 from harness.record import Session
-from harness.run import batch_search, session
 from harness.run.choice import Chosen, choose_trials, draft_session
-from harness.run.jobs import job_setup, send
+from harness.run.jobs import send
 from harness.run.jobs import submission as kept
 from harness.run.jobs.collect import submission_records
 from harness.run.jobs.submission import Submission
+from harness.run.missing import is_between_batches, missing_trials
 from harness.run.ready import ReadyRun, ready_run
 from harness.run.setup import RunSetup, resolve_data
 from harness.settings import Settings
@@ -40,7 +40,7 @@ def submit_plan(root: Path, settings: Settings, how: SubmitOptions, scheduler: S
     """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
-    setup = job_setup.prepare_jobs(root, settings, site)
+    setup = send.prepare_jobs(root, settings, site)
     with Screen() as screen:
         if how.dry_run:
             built = setup.engine.expected_environment(setup.image)
@@ -48,7 +48,7 @@ def submit_plan(root: Path, settings: Settings, how: SubmitOptions, scheduler: S
             (built,), engine, noted = build_environments(root, settings, (setup.image,), setup.engine, screen)
             setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = resolve_data(setup, data_progress(screen), fetching=not how.dry_run)
-        chosen = job_setup.keep_fitting(choose_trials(setup, resolved), site)
+        chosen = send.keep_fitting(choose_trials(setup, resolved), site)
         ready = ready_run(setup, (built,), resolved)
         if how.dry_run:
             submission = _open_submission(setup, chosen, site, how, screen)
@@ -69,7 +69,7 @@ def _unsent_batches(
 ) -> Sequence[Batch]:
     """What is missing and in no job, as batches."""
     records = submission_records(ready.root, submission)
-    missing = session.missing_trials(submission.whole, records, retry=how.retry)
+    missing = missing_trials(submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in in_flight]
     return send.make_batches(ready, submission, unsent) if unsent else ()
 
@@ -94,8 +94,7 @@ def _is_still_asked(whole: Session, setup: RunSetup, chosen: Chosen) -> bool:
     planned = [item.trial for item in chosen.planned]
     wanted = {trial.asked.canonical() for trial in planned}
     return whole.plan_sha256 == setup.plan.sha256 and all(
-        trial.asked.canonical() in wanted or batch_search.is_between_batches(trial, planned)
-        for trial in whole.trials
+        trial.asked.canonical() in wanted or is_between_batches(trial, planned) for trial in whole.trials
     )
 
 

@@ -27,8 +27,7 @@ from harness.run.choice import Chosen, draft_session, session_against
 from harness.run.own_folder import copy_folder
 from harness.run.own_program import PLAN, OwnAsked, OwnRun, prepare_own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
-from harness.run.runner import Outcome, TimeBudget
-from harness.run.runner import run_session as run_session
+from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from harness.data import chest_xray
 from harness.doctor.surroundings import Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
-from harness.engine.access import ALL_CARDS, CDI_REMEDY, PODMAN_GIVES_GPUS
-from harness.engine.interface import EngineFacts
+from harness.engine.cdi import ALL_CARDS, CDI_REMEDY
+from harness.engine.facts import PODMAN_GIVES_GPUS, EngineFacts
 from harness.engines import ENGINES
 from harness.errors import NoNetwork
 from harness.image.images import ANOTHER_FRAMEWORK

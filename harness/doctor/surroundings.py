@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Literal
 
-from harness.engine.interface import EngineFacts
+from harness.engine.facts import EngineFacts
 from harness.errors import MachineError
 from harness.files import Files
 from harness.machine.devices import Selection

@@ -17,10 +17,11 @@ from docker.context.config import get_current_context_name
 from docker.context.context import Context
 
 from harness.engine import apptainer
-from harness.engine.access import Connection, engine_errors
+from harness.engine.api_errors import engine_errors
 from harness.engine.apptainer import ApptainerEngine
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
+from harness.engine.facts import Connection
 from harness.engine.image_build import build_settings
 from harness.engine.interface import Engine
 from harness.engine.local import HereEngine, image_identity

@@ -13,11 +13,13 @@ from typing import Any
 
 import docker.errors
 
-from harness.engine import access, container
+from harness.engine import container
 from harness.engine import image_build as building
-from harness.engine.access import Connection, engine_errors
+from harness.engine.api_errors import engine_errors
+from harness.engine.cdi import cdi_names
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
-from harness.engine.interface import GONE, Built, EngineFacts, Exit, Handle, Running, Say
+from harness.engine.facts import Connection, EngineFacts, device_refusal, engine_facts
+from harness.engine.interface import GONE, Built, Exit, Handle, Running, Say
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
@@ -59,7 +61,7 @@ class DockerEngine:
         client = building.choose_client(self.connection, os.environ)
         with engine_errors(self._title, "describe itself"):
             info = self._api.info()
-            return access.engine_facts(self.connection, info, client, Files(), self._podman_info())
+            return engine_facts(self.connection, info, client, Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
         """Return what Podman's own API says of it; null for Docker, and where that API does not answer."""
@@ -71,7 +73,7 @@ class DockerEngine:
 
     def refusal(self, device: DeviceRequest) -> str | None:
         """Why containers here would not get to these cards, in one clause; null where they do."""
-        return access.device_refusal(self.facts, device, Files())
+        return device_refusal(self.facts, device, Files())
 
     def user(self) -> User:
         """Who trials run as: the caller; where that is root, a user of no rights.
@@ -147,7 +149,7 @@ class DockerEngine:
         if reason is not None:
             raise NoDevice(reason, remedy="see `invoke doctor`")
         if device.kind == "cuda" and facts.wants_cdi:
-            device = replace(device, cdi=access.cdi_names(device, facts.cdi_devices))
+            device = replace(device, cdi=cdi_names(device, facts.cdi_devices))
         return replace(
             spec,
             device=device,

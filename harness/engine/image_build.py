@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.engine.access import Client, Connection
+from harness.engine.facts import Client, Connection
 from harness.engine.interface import Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace

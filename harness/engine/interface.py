@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.engine.container import RunSpec, User
-from harness.engines import ContainerEngine, EngineName
+from harness.engines import EngineName
 from harness.image.images import Image
 from harness.record import Environment, Model
 from harness.record.result import Reason
@@ -94,28 +94,3 @@ class Engine(Protocol):
 
     def forget(self, handle: Handle, work: Path) -> None:
         """Removes what an ended trial leaves with the engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
-    """One container engine. What it does not report is null, or empty."""
-
-    name: ContainerEngine
-    version: str | None
-    buildkit: bool
-    """A command-line client here can build with BuildKit; Podman's own builder counts."""
-    runtimes: tuple[str, ...]
-    cdi: bool
-    """It honours requests for CDI devices."""
-    cdi_devices: tuple[str, ...]
-    """Such as nvidia.com/gpu=0: the devices that the engine reports or its specifications name."""
-    rootless: bool
-    userns_remap: bool
-    """Root inside is another user outside, for every container that does not ask for the host's users."""
-    selinux: bool
-    data_root_free_bytes: int | None
-
-    @property
-    def wants_cdi(self) -> bool:
-        """CUDA devices are requested by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
-        return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)

@@ -17,6 +17,6 @@ from harness.machine.fingerprint import (
     machine_folder,
     machine_id,
     make_machine,
+    read_load,
     user_state_folder,
 )
-from harness.machine.load import read_load

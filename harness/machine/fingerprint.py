@@ -1,4 +1,4 @@
-"""This machine as a record shows it: complete, and without a name."""
+"""This machine as a record shows it, without a name, and what else it does before a trial."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
+import psutil
 
 from harness.errors import MachineError, UserError
 from harness.files import Files, user_folder
+from harness.gpu import amd, nvidia
+from harness.gpu.nvml import driver_session, load_library
 from harness.probe.describe import describe_machine
-from harness.record import Machine, store
+from harness.probe.system import available_bytes, load_average, sees_processes
+from harness.record import Load, Machine, store
 from harness.record.published.cards import Card, find_card_by_chip, is_shared_name, load_cards
 from harness.redact import redact_value
 
@@ -174,3 +178,49 @@ def _hosts(files: Files) -> Iterator[str]:
         words = line.split()
         if words[:1] in (["search"], ["domain"]):
             yield from (word for word in words[1:] if "." in word.strip("."))
+
+
+BUSY_SECONDS = 0.5
+
+
+def read_load() -> Load:
+    """Load average, busy CPUs, free memory, other processes on the cards; null with a reason if unknown."""
+    current = read_load_from(Files(), load_library(), os.getpid())
+    # CPUs' worth of work that the whole machine does.
+    busy = round(psutil.cpu_percent(BUSY_SECONDS) / 100 * (psutil.cpu_count() or 1), 2)
+    return current.model_copy(update={"busy_cpus": busy})
+
+
+def read_load_from(files: Files, nvml: Any | None, pid: int) -> Load:
+    """As load(), with the machine's files, NVML and this process passed in."""
+    with driver_session(nvml) as refused:
+        has_nvidia = refused is None
+    has_amd = bool(amd.kernel_folders(files))
+    others, unknown = None, None
+    if has_nvidia or has_amd:
+        others, unknown = _other_processes(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
+    return Load(
+        load_average_1min=load_average(),
+        memory_available_bytes=available_bytes(files),
+        other_gpu_processes=others[0] if others else None,
+        other_gpu_memory_bytes=others[1] if others else None,
+        unknown_because=unknown,
+    )
+
+
+def _other_processes(
+    files: Files, nvml: Any | None, has_amd: bool, ours: frozenset[int]
+) -> tuple[tuple[int, int | None] | None, str | None]:
+    if not sees_processes(files):
+        return None, "other processes cannot be seen from inside a container"
+    counts = [nvidia.foreign_processes(nvml, ours)] if nvml is not None else []
+    if has_amd:
+        held = amd.held_bytes(files)
+        foreign = [sum(of.values()) for pid, of in (held or {}).items() if pid not in ours]
+        counts.append(None if held is None else (len(foreign), sum(foreign)))
+    listed = [count for count in counts if count is not None]
+    if len(listed) < len(counts):
+        return None, "the driver does not list the processes on its cards"
+    used = nvidia.total_bytes(used for _, used in listed)
+    why = "the driver does not say what other processes hold" if used is None else None
+    return (sum(processes for processes, _ in listed), used), why

@@ -14,14 +14,14 @@ from harness.data.fetch import Resolved
 from harness.engine.container import workload_file
 from harness.errors import UserError
 from harness.image.images import Image
-from harness.plan import estimate, names, order, plan_file, selection
+from harness.plan import budget, estimate, names, order, plan_file
+from harness.plan.capability import split_supported
 from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
-from harness.plan.selection import split_supported
 from harness.record import Against, DataSource, Gpu, LeftOut, Record, Session, TrialSpec, session_id, store
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import suggest_name
-from harness.run.session import PAUSE
+from harness.run.blocks import PAUSE
 from harness.run.setup import RunSetup, data_names
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
@@ -89,7 +89,7 @@ def choose_trials(
         by_name=setup.settings.precision,
     )
     for wanted, what, asked in _asked_filters(setup.settings):
-        able, others = selection.keep_wanted(able, wanted, what, f"{asked} was asked for")
+        able, others = budget.keep_wanted(able, wanted, what, f"{asked} was asked for")
         left_out += others
     if not able:
         raise _nothing_able_error(setup, card, left_out)
@@ -101,7 +101,7 @@ def choose_trials(
     seconds_each = partial(estimate.estimate_seconds, speeds=speeds)
     ids = frozenset(item.trial.id for item in everything)
     budget_seconds = parse_seconds(setup.settings.budget) if setup.settings.budget else None
-    fitted = selection.fit_budget(
+    fitted = budget.fit_budget(
         able,
         seconds_each,
         math.inf if budget_seconds is None else budget_seconds,
@@ -254,7 +254,7 @@ def _keep_claimed(
             "none of the claims can be judged by this plan here", remedy="see `invoke claims --here`"
         )
     reason = "no claim asked for needs them"
-    return selection.keep_wanted(able, lambda item: item.trial.id in ids, "other trials", reason)
+    return budget.keep_wanted(able, lambda item: item.trial.id in ids, "other trials", reason)
 
 
 def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], float]) -> float:

@@ -21,7 +21,7 @@ from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import batch_search, in_flight, session
+from harness.run import blocks, in_flight, missing, session
 from harness.run.assemble import Started, conclude_attempt
 from harness.run.in_flight import InFlight
 from harness.run.ready import ReadyRun, warm_up_trial
@@ -91,14 +91,14 @@ def run_session(
     tried: dict[str, int] = {}
     while True:
         records = [stored.record for stored in store.session_records(ready.root, opened)]
-        grown = batch_search.grow_sweeps(opened, records)
+        grown = missing.grow_sweeps(opened, records)
         if grown is not opened:
             store.write_session(ready.root, grown)
         opened = grown
         lacking = [
             item
-            for item in session.missing_trials(opened, records, retry=retry)
-            if tried.get(item.trial.id, 0) < (session.ATTEMPTS if not retry else 1)
+            for item in missing.missing_trials(opened, records, retry=retry)
+            if tried.get(item.trial.id, 0) < (missing.ATTEMPTS if not retry else 1)
         ]
         if not lacking:
             break
@@ -130,7 +130,7 @@ def _wait_for_block(
     budget: TimeBudget, opened: Session, trial: TrialSpec, records: list[Record], watcher: Watcher
 ) -> bool:
     """Waits until the trial's block may begin; whether it still ends in time then."""
-    wait = session.rest_time(opened, trial, records, datetime.now(UTC))
+    wait = blocks.rest_time(opened, trial, records, datetime.now(UTC))
     if not wait:
         return True
     if not _fits_budget(budget, trial, records, wait.total_seconds()):
@@ -146,13 +146,13 @@ def _wait_for_block(
 
 def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome:
     records = [stored.record for stored in store.session_records(ready.root, opened)]
-    opened = session.list_untried(opened, records)
+    opened = missing.list_untried(opened, records)
     store.write_session(ready.root, opened)
-    left = len(session.missing_trials(opened, records))
+    left = len(missing.missing_trials(opened, records))
     if not left:
         session.close_session(ready.root, opened)
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
-    replaced = batch_search.replaced_trials(opened, records)
+    replaced = missing.replaced_trials(opened, records)
     failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
     return Outcome(opened, len(ran), failed, left, complete=not left)
 
@@ -214,7 +214,7 @@ def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt
 
 
 def _run_attempt(
-    ready: ReadyRun, opened: Session, item: session.Missing, records: list[Record], watcher: Watcher
+    ready: ReadyRun, opened: Session, item: missing.Missing, records: list[Record], watcher: Watcher
 ) -> Record:
     work = store.work_folder(ready.root, opened.id, item.trial.id, item.attempt)
     spec = _lay_out_attempt(ready, opened.id, item.trial, item.attempt)
@@ -225,7 +225,7 @@ def _run_attempt(
         session=opened.id,
         plan=opened.plan,
         order=item.order,
-        block=session.block_number(opened, item.trial, records, now),
+        block=blocks.block_number(opened, item.trial, records, now),
         started_at=now,
         environment=ready.stack(item.trial).built.environment,
         machine=ready.setup.machine,

@@ -1,31 +1,36 @@
-"""From a line's settings to all that its verbs need: device, image, engine, data and trials."""
+"""From a line's settings to device, image, engine and data, on this machine or on cards by their names."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from harness.data import fetch
-from harness.data.download import FetchProgress
+from harness.data.fetch import FetchProgress
+from harness.device_kinds import BY_VENDOR
 from harness.doctor.surroundings import device_files, older_rocm_warning
-from harness.engine.choose import choose_engine as choose_engine
+from harness.engine.choose import choose_engine
 from harness.engine.container import DeviceRequest
 from harness.engine.interface import Engine
 from harness.engine.local import image_identity
-from harness.errors import NoDevice, NoEngine
+from harness.errors import NoDevice, NoEngine, UserError
 from harness.files import Files
 from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
 from harness.machine import VISIBILITY, Selection, look_at_machine, passed_variables, select_devices
 from harness.machine.devices import card_notes
 from harness.plan import plan_file
 from harness.plan.plan_file import Plan
-from harness.record import DeviceKind, Machine
+from harness.record import Cpu, DeviceKind, Gpu, Machine
+from harness.record.published.cards import Card, find_card, load_cards
+from harness.record.published.claim_set import suggest_name
 from harness.run import source_tree
 from harness.run.second_stack import SecondStack, second_stack
 from harness.settings import Settings, expand_path
+from harness.units import GIB
 
 DATA = "data"
 """The clone's own data folder, where it has one."""
@@ -225,3 +230,73 @@ def device_request(selection: Selection) -> DeviceRequest:
         every=not selection.others,
         groups=tuple(sorted({node.group for node in nodes})),
     )
+
+
+def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
+    """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
+
+    Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
+    it, and what load_plan raises.
+    """
+    if not named:
+        return prepare_run(root, settings)
+    count, card = parse_cards(named, load_cards(root))
+    gpus = _card_devices(count, card)
+    kind = BY_VENDOR[card.vendor]
+    images = load_images(root)
+    unserved: tuple[str, ...] = ()
+    try:
+        image = choose_image(images, kind, capability=card.capability, name=settings.image)
+    except NoDevice as error:
+        if settings.image is not None:
+            raise
+        # The first of its kind, so that the caller sees what it would run.
+        image = choose_image(images, kind)
+        unserved = (f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}",)
+    _, engine, _ = prepare_build(root, settings.model_copy(update={"image": image.name}))
+    machine = Machine(
+        id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
+    )
+    return RunSetup(
+        root=root,
+        settings=settings,
+        machine=machine,
+        selection=Selection(kind, gpus=gpus),
+        image=image,
+        engine=engine,
+        plan=plan_file.load_plan(root, settings.plan),
+        passed={},
+        against=second_stack(root, settings, image, images.image),
+        notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
+    )
+
+
+def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
+    """Return how many of which card, by its name or a driver's; raises UserError with the nearest names."""
+    counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
+    count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
+    known = {card.name.casefold(): card for card in cards}
+    card = find_card(name, cards) or known.get(name.casefold())
+    if card is not None:
+        return count, card
+    near = [card.name for key, card in known.items() if name.casefold() in key]
+    remedy = f"name one, such as {', '.join(near)}" if near else "see its names there"
+    meant = "" if near else suggest_name(name, [card.name for card in cards])
+    raise UserError(f"'{name}' is no card of results/cards.toml{meant}", remedy=remedy)
+
+
+def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
+    """What a framework would see."""
+    one = Gpu(
+        index=0,
+        vendor=card.vendor,
+        name=device_name(card),
+        architecture=card.capability,
+        memory_bytes=int(card.memory_gb * GIB / card.devices) if card.memory_gb else None,
+    )
+    return tuple(one.model_copy(update={"index": at}) for at in range(count * card.devices))
+
+
+def device_name(card: Card) -> str:
+    """What its driver may call it: the first name that its pattern matches, without optional parts."""
+    return re.sub(r"\([^)]*\)\?|.\?", "", card.name_regex).partition("|")[0]

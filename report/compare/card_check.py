@@ -18,7 +18,7 @@ import numpy
 from scipy import special
 
 from harness.record import Finding, Gpu
-from harness.record.card_replay import CardCheck
+from harness.record.measurement import CardCheck
 from harness.record.published.cards import Card, find_card
 from report.expected.networks import CardFigures, PublishedSpeeds, known_network
 from report.expected.products import KnownSpeed, known_of, peak_of

@@ -11,7 +11,7 @@ from statistics import fmean
 import numpy
 from scipy import special
 
-from harness.summary.device_checks import used_cards
+from harness.summary.trial_devices import used_cards
 from report.stats.intervals import LEVEL, critical_t
 from report.trials.key import grouped_by
 from report.trials.trial import PROVEN, TrialResult

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.record.finding import finding_label
-from harness.summary.bound import speedup_limit
+from harness.summary.statistics import speedup_limit
 from report import text
 from report.compare.cells import Cell, time_breakdown
 from report.expected.expected import ExpectedValue

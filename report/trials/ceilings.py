@@ -8,8 +8,8 @@ from statistics import median
 
 from harness.record import PRECISIONS, Measurement, MessageSize, Precision, Record, Summary
 from harness.record.published.cards import Card, find_card, peak_tflops
-from harness.summary.bound import UNKNOWN, Bound, find_bound
-from harness.summary.device_checks import device_name
+from harness.summary.statistics import UNKNOWN, Bound, find_bound
+from harness.summary.trial_devices import device_name
 
 GEMM: dict[str, str] = {label: traits.product for label, traits in PRECISIONS.items() if traits.product}
 """The measured product that a precision is held against; fp32-default mixes two and has none."""

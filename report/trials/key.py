@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from harness.record import Environment, Record, TrialRequest
 from harness.record.trial_spec import OwnProgram
-from harness.summary.device_checks import cards_of_kind, used_cards
+from harness.summary.trial_devices import cards_of_kind, used_cards
 
 SIDE = "side"
 """An option that distinguishes equal trials, and that no workload acts on: it keeps no figures apart."""

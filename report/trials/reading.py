@@ -13,9 +13,8 @@ from harness.errors import UserError
 from harness.record import Machine, Session
 from harness.record.published.cards import FILE, Card, differs_in_memory, load_cards
 from harness.record.store import Results, Stored, read_results, results_folder
-from harness.summary.bound import UNKNOWN, Bound
 from harness.summary.device_checks import start_findings
-from harness.summary.statistics import differing_part, is_this_version, judge_trial
+from harness.summary.statistics import UNKNOWN, Bound, differing_part, is_this_version, judge_trial
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.key import grouped_by
 from report.trials.sanity import checked

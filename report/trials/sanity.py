@@ -9,7 +9,7 @@ from statistics import median
 from harness.record import Finding, finding
 from harness.record.published.cards import Card, find_card
 from harness.summary import contradictions
-from harness.summary.device_checks import used_cards
+from harness.summary.trial_devices import used_cards
 from report.trials.ceilings import roofline_point
 from report.trials.key import Key, Stack, grouped_by, without
 from report.trials.trial import TrialResult

@@ -21,9 +21,8 @@ from harness.record import (
 from harness.record.finding import gravest_verdict
 from harness.record.store import Stored
 from harness.record.telemetry import LEAST_INTERVALS, Energy
-from harness.summary.bound import UNKNOWN, Bound
-from harness.summary.device_checks import busy_percents, busy_share, device_name, memory_bytes
-from harness.summary.statistics import judge_trial
+from harness.summary.statistics import UNKNOWN, Bound, judge_trial
+from harness.summary.trial_devices import busy_percents, busy_share, device_memory_bytes, device_name
 from report.trials import learning
 from report.trials.key import Key, ProtocolLength, Stack, key_of, limit_of, stack_of
 
@@ -143,7 +142,7 @@ class TrialResult:
     @property
     def device_memory_bytes(self) -> int | None:
         """As the framework saw it; where nothing was measured, as the driver did."""
-        return memory_bytes(self.record)
+        return device_memory_bytes(self.record)
 
     @cached_property
     def card(self) -> str:

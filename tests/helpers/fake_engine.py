@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from harness.engine.interface import EngineFacts
+from harness.engine.facts import EngineFacts
 
 DOCKER: dict[str, Any] = {
     "version": {

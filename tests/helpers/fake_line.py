@@ -19,19 +19,19 @@ import pytest
 
 from commands import report, run
 from commands.report import ReportOptions, write_report
-from harness.engine import access, container
 from harness.engine import choose as engine_choice
-from harness.engine.access import Connection
+from harness.engine import container
 from harness.engine.container import DeviceRequest, RunSpec
 from harness.engine.docker import DockerEngine
-from harness.engine.interface import EngineFacts, Exit, Handle
+from harness.engine.facts import Connection, EngineFacts, device_refusal
+from harness.engine.interface import Exit, Handle
 from harness.files import Files, unit_hash
 from harness.gpu import amd, nvml
 from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint
-from harness.machine.load import read_load_from
+from harness.machine.fingerprint import read_load_from
 from harness.probe import describe
 from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Series, Window, store
 from harness.record.events import FILE as EVENTS
@@ -169,7 +169,7 @@ class ConstructedEngine(DockerEngine):
         return self._told
 
     def refusal(self, device: DeviceRequest) -> str | None:
-        return access.device_refusal(self.facts, device, self._files)
+        return device_refusal(self.facts, device, self._files)
 
     def _image_id(self, build_spec: object) -> str:
         return "sha256:" + "1" * 64

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from harness.record import Finding, Gpu, Limit, PrecisionFound, Record
-from harness.record.card_replay import CardCheck, MemoryPattern, Replay, TimedPart
-from harness.record.measurement import Flops
+from harness.record.measurement import CardCheck, Flops, MemoryPattern, Replay, TimedPart
 from harness.record.series import Series
 from tests.helpers import records_builder as build
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engine.access import Connection
 from harness.engine.docker import DockerEngine
+from harness.engine.facts import Connection
 from harness.engine.interface import Handle
 from harness.engine.slurm.scheduler import Slurm
 from harness.image.spec import BuildSettings

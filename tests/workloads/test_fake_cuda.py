@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.record import TrialSpec
-from harness.run import batch_search
-from harness.run.session import missing_trials
+from harness.run import missing
+from harness.run.missing import missing_trials
 from tests.fake_cuda.fake_cuda import LIMIT
 from tests.helpers import TESTS
 from tests.helpers import records_builder as build
@@ -151,9 +151,9 @@ def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_
         )
         failure = build.out_of_memory() if ended.failure else None
         records.append(build.record(one, ended.measurement, on=on, failure=failure))
-        session = batch_search.grow_sweeps(session, records)
+        session = missing.grow_sweeps(session, records)
     assert tried == {16: "out-of-memory", 8: "out-of-memory", 4: 5}
-    assert len(batch_search.replaced_trials(session, records)) == 2
+    assert len(missing.replaced_trials(session, records)) == 2
 
 
 def test_a_card_that_is_not_there_is_no_device(tmp_path):

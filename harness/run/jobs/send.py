@@ -1,25 +1,46 @@
-"""Sending what a submission lacks: one batch for each variant, with its repeats as an array."""
+"""What a submission lacks, sent: one batch for each variant, with its repeats as an array."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.device_kinds import DEVICE_KINDS
+from harness.engine import apptainer
+from harness.engine.apptainer import ApptainerEngine
+from harness.engine.choose import venv_engine
 from harness.engine.container import DeviceRequest
+from harness.engine.image_build import build_settings
+from harness.engine.interface import Engine
 from harness.engine.slurm.scheduler import ClusterJob, Slurm
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
-from harness.plan import own_file
+from harness.engine.slurm.site import Site
+from harness.errors import UserError
+from harness.image.images import choose_image, load_images
+from harness.machine import (
+    VISIBILITY,
+    Selection,
+    local_names,
+    look_at_machine,
+    passed_variables,
+    recorded_variables,
+)
+from harness.plan import budget, own_file, plan_file
 from harness.plan.estimate import warms_up
-from harness.record import store
+from harness.record import Gpu, store
 from harness.run.assemble import SayLine
-from harness.run.batch_search import FEWEST_BATCH_SIZES
+from harness.run.blocks import PAUSE
+from harness.run.choice import Chosen
 from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
+from harness.run.missing import FEWEST_BATCH_SIZES, Missing, sweep_key
 from harness.run.ready import ReadyRun, warm_up_trial
-from harness.run.session import PAUSE, Missing, sweep_key
+from harness.run.setup import RunSetup
+from harness.settings import Settings
 from harness.units import count_noun
 
 MOST_IN_ARRAY = 1000
@@ -197,3 +218,71 @@ def _replace_job(root: Path, submission: Submission, job: ClusterJob) -> Submiss
     changed = submission.model_copy(update={"batches": (*others, job)})
     kept.write_submission(root, changed)
     return changed
+
+
+def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
+    """What `submit` works with, before anything is built or fetched.
+
+    Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
+    """
+    machine, _ = look_at_machine(settings.label)
+    # This node's processor says nothing of the processors that the jobs will have.
+    unknown = machine.cpu.model_copy(update={"native_16_bit": None})
+    machine = machine.model_copy(update={"cpu": unknown})
+    selection = _site_selection(site)
+    capability = (site.capability,) if site.capability else ()
+    image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
+    passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
+    return RunSetup(
+        root=root,
+        settings=settings,
+        machine=machine,
+        selection=selection,
+        image=image,
+        engine=_site_engine(root, settings, site, recorded_variables(passed, local_names())),
+        plan=plan_file.load_plan(root, settings.plan),
+        passed=passed,
+        notes=(),
+    )
+
+
+def _site_selection(site: Site) -> Selection:
+    """Return the most devices that a trial may have, as far as the profile names them."""
+    if site.device == "cpu":
+        return Selection("cpu")
+    count = site.nodes * (site.gpus_per_node or 1)
+    card = {
+        "vendor": DEVICE_KINDS[site.device].vendor,
+        "name": site.gpu_type or "unknown",
+        "architecture": site.capability,
+    }
+    return Selection(
+        site.device, gpus=tuple(Gpu.model_validate({"index": at, **card}) for at in range(count))
+    )
+
+
+def _site_engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
+    """What makes the environment that jobs start in."""
+    if site.runtime == "none":
+        return replace(venv_engine(root, settings, recorded), name="slurm")
+    building = build_settings(settings, root=root, environ=os.environ)
+    # Where it is a module of the site's, only a job that has loaded it finds it.
+    program = apptainer.find_client() or apptainer.CLIENTS[0]
+    return ApptainerEngine(root, program, building, recorded, "slurm")
+
+
+def keep_fitting(chosen: Chosen, site: Site) -> Chosen:
+    """Return the chosen trials without those whose devices cannot be spread evenly over the site's nodes."""
+    reason = f"they have no even place on {site.nodes} nodes of {site.gpus_per_node or 1} devices"
+    able, others = budget.keep_wanted(
+        chosen.planned,
+        lambda item: spread_devices(item.trial.asked.variant.gpus, site) is not None,
+        "trials on more devices",
+        reason,
+    )
+    if not able:
+        raise UserError(
+            "no trial of the plan fits this site's nodes",
+            remedy="see 'nodes' and 'gpus_per_node' of its profile",
+        )
+    return replace(chosen, planned=able, left_out=(*chosen.left_out, *others))

@@ -7,17 +7,15 @@ import re
 import pytest
 
 from commands import plan
-from harness.run import named_cards
 from harness.run.choice import choose_trials
+from harness.run.setup import prepare_for_cards
 from harness.settings import Settings
 from tests.helpers import ROOT
 
 
 @pytest.fixture(scope="module")
 def mission():
-    setup = named_cards.prepare_for_cards(
-        ROOT, Settings(plan="mission", engine="venv", budget="8h"), "4x RTX 4090"
-    )
+    setup = prepare_for_cards(ROOT, Settings(plan="mission", engine="venv", budget="8h"), "4x RTX 4090")
     return setup, choose_trials(setup)
 
 

@@ -11,7 +11,7 @@ import pytest
 from commands.prospects import Prospects, device_prospects, find_prospects, plan_on_device, target_device
 from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu, TrialSpec
-from harness.run import named_cards
+from harness.run.setup import prepare_for_cards
 from harness.settings import Settings
 from report.analysis import AnalysisRequest, analyse
 from report.claims.answers import LADDER
@@ -41,7 +41,7 @@ SETTLED_SECONDS = 60.0
 def device_like(card: str) -> TargetDevice:
     if not card:
         return CPU
-    setup = named_cards.prepare_for_cards(ROOT, Settings(engine="venv"), card)
+    setup = prepare_for_cards(ROOT, Settings(engine="venv"), card)
     return target_device(setup.machine, setup.selection)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import check as check
+from commands import check
 from harness.errors import GateError
 from tests.helpers import ROOT, copied
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import check as check
+from commands import check
 from harness.errors import PlanError
 from harness.image.images import load_images
 from harness.image.lock import lock_packages

@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.data import download as data_download
 from harness.data.datasets import Download, Member, check_dataset
 from harness.data.fetch import fetch_dataset, hold_folder
 from harness.errors import Busy, DataError, NoNetwork, NoSpace
-from harness.network import USER_AGENT
+from harness.network import USER_AGENT, Offline
 from tests.helpers.mirror import CONTENT, MEMBERS, TARBALL, files_in, put, sha256, tarball, toy
 
 PAGE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'.ljust(243, b" ")
@@ -73,9 +72,7 @@ def test_without_a_network_it_says_so_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", no_name)
     dataset = toy("https://mirror.invalid/toy.tar.gz", "https://other.invalid/toy.tar.gz")
     began = time.monotonic()
-    with pytest.raises(
-        data_download.Offline, match=r"mirror\.invalid is not known.*other\.invalid"
-    ) as caught:
+    with pytest.raises(Offline, match=r"mirror\.invalid is not known.*other\.invalid") as caught:
         fetch_dataset(dataset, tmp_path / "d")
     assert time.monotonic() - began < 30
     assert caught.value.exit_code == 4

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.data import download as data_download
 from harness.data.datasets import Download
-from harness.data.download import Deadline
+from harness.data.fetch import Deadline, download_file
 from harness.errors import DataError, NoNetwork
 
 HASH = "0" * 64
@@ -60,7 +59,7 @@ def fetch(url: str, folder: Path, *, size: int | None = 1_000_000, seconds: floa
     item = Download("x.bin", "file", size, HASH, (url,), {})
     begun = time.monotonic()
     with pytest.raises((NoNetwork, DataError)) as caught:
-        data_download.download_file(item, folder, deadline=Deadline(seconds))
+        download_file(item, folder, deadline=Deadline(seconds))
     assert "x.bin" in str(caught.value) or "127.0.0.1" in str(caught.value)
     return time.monotonic() - begun
 

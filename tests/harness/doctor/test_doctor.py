@@ -22,8 +22,8 @@ from harness.doctor.surroundings import (
     device_files,
     older_rocm_warning,
 )
-from harness.engine.access import ALL_CARDS
-from harness.engine.interface import EngineFacts
+from harness.engine.cdi import ALL_CARDS
+from harness.engine.facts import EngineFacts
 from harness.errors import MachineError, NoDevice, NoSpace
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.access import CDI_REMEDY, cdi_devices, cdi_names, device_refusal, refusal_error
+from harness.engine.api_errors import refusal_error
+from harness.engine.cdi import CDI_REMEDY, cdi_devices, cdi_names
 from harness.engine.container import DeviceRequest
+from harness.engine.facts import device_refusal
 from harness.files import Files
 from tests.helpers.fake_engine import FACTS
 

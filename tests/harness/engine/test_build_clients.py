@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.access import Connection
+from harness.engine.facts import Connection
 from harness.engine.image_build import build_settings, choose_client, telling_line
 from harness.settings import Settings
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.engine import choose, docker
-from harness.engine.access import engine_errors
+from harness.engine.api_errors import engine_errors
 from harness.engine.container import UNPRIVILEGED, DeviceRequest, User
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import GONE, Handle

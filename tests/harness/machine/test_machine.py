@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import MachineError
 from harness.machine import default_label, look_at_machine, machine_folder, machine_id, read_load
-from harness.machine.load import read_load_from
+from harness.machine.fingerprint import read_load_from
 from harness.probe import cpu, system
 from harness.record import machine_differences
 from harness.redact import find_leaks

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from harness.plan import plan_file, selection
+from harness.plan import budget, plan_file
 from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
-from harness.run import named_cards
+from harness.run import setup
 from harness.run.choice import choose_trials
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -28,12 +28,12 @@ def total(planned: tuple[Planned, ...]) -> float:
     return sum(seconds(item) for item in planned)
 
 
-def whats(fitted: selection.Fitted) -> list[str]:
+def whats(fitted: budget.Fitted) -> list[str]:
     return [left.what for left in fitted.left_out]
 
 
 def test_a_budget_that_is_long_enough_drops_nothing(mission):
-    fitted = selection.fit_budget(mission, seconds, 1e9)
+    fitted = budget.fit_budget(mission, seconds, 1e9)
     assert fitted.planned == mission and not fitted.left_out
     assert {item.trial.asked.variant.data_mode for item in mission if item.role == "full"} == {
         "host",
@@ -43,7 +43,7 @@ def test_a_budget_that_is_long_enough_drops_nothing(mission):
 
 def test_later_priorities_go_first_and_the_published_mode_last(mission):
     def dropped(budget_seconds: float) -> list[str]:
-        return whats(selection.fit_budget(mission, seconds, budget_seconds))
+        return whats(budget.fit_budget(mission, seconds, budget_seconds))
 
     last = max(item.priority for item in mission)
     assert dropped(total(mission) - 1) == [f"repeats of priority {last} beyond 3"]
@@ -61,7 +61,7 @@ def test_later_priorities_go_first_and_the_published_mode_last(mission):
 
 @pytest.mark.parametrize("card", ["RTX 4090", "H100 SXM5 80GB", "RTX 2080 Ti", "T4"])
 def test_eight_hours_judge_each_network_of_the_study_in_five_runs_a_side(card):
-    chosen = choose_trials(named_cards.prepare_for_cards(ROOT, Settings(plan="mission", budget="8h"), card))
+    chosen = choose_trials(setup.prepare_for_cards(ROOT, Settings(plan="mission", budget="8h"), card))
     assert chosen.seconds <= 8 * 3600 and not chosen.at_most
     held = Counter(
         (item.model, item.trial.asked.variant.precision)
@@ -78,7 +78,7 @@ def test_eight_hours_judge_each_network_of_the_study_in_five_runs_a_side(card):
 
 @pytest.mark.parametrize("card", ["RTX 4090", "RTX 2080 Ti", "T4"])
 def test_twenty_minutes_judge_two_gains_in_three_runs_a_side(card):
-    chosen = choose_trials(named_cards.prepare_for_cards(ROOT, Settings(plan="mission", budget="20m"), card))
+    chosen = choose_trials(setup.prepare_for_cards(ROOT, Settings(plan="mission", budget="20m"), card))
     assert chosen.seconds <= 20 * 60
     variants = Counter((item.model, item.trial.asked.variant.data_mode) for item in chosen.planned)
     assert variants == {("resnet50", "host"): 6, ("resnet152", "host"): 6}
@@ -86,26 +86,26 @@ def test_twenty_minutes_judge_two_gains_in_three_runs_a_side(card):
 
 def test_what_was_left_out_adds_up_to_what_is_missing(mission):
     for budget_seconds in (60_000, 34_000, 1.0):
-        fitted = selection.fit_budget(mission, seconds, budget_seconds)
+        fitted = budget.fit_budget(mission, seconds, budget_seconds)
         assert sum(left.trials for left in fitted.left_out) == len(mission) - len(fitted.planned)
 
 
 def test_the_budget_that_a_line_names_is_the_one_that_was_asked_for(mission):
-    fitted = selection.fit_budget(mission, seconds, 60_000, other_seconds=20_000)
+    fitted = budget.fit_budget(mission, seconds, 60_000, other_seconds=20_000)
     assert fitted.seconds <= 40_000
     assert {left.reason for left in fitted.left_out} == {"the budget of 16.7 h"}
-    short = selection.fit_budget(mission, seconds, 40)
+    short = budget.fit_budget(mission, seconds, 40)
     assert {left.reason for left in short.left_out} == {"the budget of 40 s"}
 
 
 def test_where_nothing_fits_every_full_length_trial_goes(mission):
-    fitted = selection.fit_budget(mission, seconds, 1.0)
+    fitted = budget.fit_budget(mission, seconds, 1.0)
     assert {item.role for item in fitted.planned} == {"timing"} and fitted.seconds > 1.0
 
 
 def test_a_plan_of_host_mode_alone_keeps_it_however_small_the_budget():
     context = PlanContext("cpu", "cpu", None, {"chest-xray14": "generated"}, {})
-    fitted = selection.fit_budget(
+    fitted = budget.fit_budget(
         plan_file.plan_trials(plan_file.load_plan(ROOT, "loading"), context, seed=7), seconds, 1.0
     )
     assert {item.trial.asked.variant.data_mode for item in fitted.planned} == {"host"}

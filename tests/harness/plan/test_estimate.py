@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness import units
-from harness.plan import estimate, plan_file, selection
+from harness.plan import budget, capability, estimate, plan_file
 from harness.plan.estimate import DeviceModel, Length
 from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
@@ -178,7 +178,7 @@ def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind
     planned = plan_file.plan_trials(
         plan_file.load_plan(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1
     )
-    able, out = selection.split_supported(planned, kind, None, 1)
+    able, out = capability.split_supported(planned, kind, None, 1)
     assert len(able) == trials
     assert {line.what for line in out} == (set() if kind == "cpu" else {f"{n} GPUs" for n in (2, 4, 8)})
     known = estimate.Speeds()
@@ -208,7 +208,7 @@ def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
 )
 def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, left):
     card = Gpu(index=0, vendor="NVIDIA", name="RTX", architecture=architecture)
-    kept, out = selection.split_supported(mission, "cuda", card)
+    kept, out = capability.split_supported(mission, "cuda", card)
     assert {item.what: item.reason for item in out} == left
     assert len(kept) + sum(item.trials for item in out) == len(mission)
 
@@ -222,7 +222,7 @@ def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(archite
         plan_file.load_plan(ROOT, "surf"), plan_file.PlanContext("cuda", "cuda", None, {}, {}), 1
     )
     card = Gpu(index=0, vendor="NVIDIA", name="GTX", architecture=architecture)
-    able, out = selection.split_supported(planned, "cuda", card)
+    able, out = capability.split_supported(planned, "cuda", card)
     compiled = {
         item.trial.asked.variant.profile
         for item in able
@@ -246,8 +246,8 @@ NO_TF32 = "torch on ROCm has no TF32 for MI's convolutions"
 )
 def test_nothing_is_planned_that_the_workloads_refuse(kind, architecture, tf32, bf16):
     card = Gpu(index=0, vendor="AMD", name="MI", architecture=architecture) if kind == "rocm" else None
-    assert selection.hardware_refusal("fp32-tf32", kind, card) == tf32
-    assert selection.hardware_refusal("amp-bf16", kind, card) == bf16
+    assert capability.hardware_refusal("fp32-tf32", kind, card) == tf32
+    assert capability.hardware_refusal("amp-bf16", kind, card) == bf16
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_nothing_is_planned_that_the_workloads_refuse(kind, architecture, tf32, 
 def test_what_several_devices_reach_together_is_planned_only_where_there_are_several(kind, cards, kept):
     loaded = plan_file.load_plan(ROOT, "ceilings")
     planned = plan_file.plan_trials(loaded, plan_file.PlanContext(kind, kind, None, {}, {}), 1)
-    able, out = selection.split_supported(planned, kind, None, cards)
+    able, out = capability.split_supported(planned, kind, None, cards)
     variants = [item.trial.asked.variant for item in able if item.model == "all-reduce"]
     assert sorted({variant.gpus for variant in variants}) == kept
     assert len(variants) == 3 * len(kept)
@@ -269,7 +269,7 @@ def test_what_several_devices_reach_together_is_planned_only_where_there_are_sev
 def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
     planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
-    able, out = selection.split_supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
+    able, out = capability.split_supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
     assert len(able) == trials
     assert sum(left.trials for left in out) == 12 - trials
     assert sum(estimate.estimate_seconds(item, estimate.Speeds()) for item in able) <= 60 * minutes
@@ -294,17 +294,17 @@ def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
     ],
 )
 def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, native, left):
-    assert (selection.emulation_refusal(precision, Cpu(native_16_bit=native)) is not None) is left
+    assert (capability.emulation_refusal(precision, Cpu(native_16_bit=native)) is not None) is left
 
 
 def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
     context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
     planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
-    able, out = selection.split_supported(
+    able, out = capability.split_supported(
         planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",)
     )
     assert (len(able), out) == (12, ())
-    kept, out = selection.keep_wanted(
+    kept, out = budget.keep_wanted(
         able, lambda item: "bf16" in item.trial.asked.variant.precision, "others", "-"
     )
     assert {item.trial.asked.variant.precision for item in kept} == {"amp-bf16"}

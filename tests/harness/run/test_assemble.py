@@ -11,7 +11,7 @@ import pytest
 
 from harness.engine.interface import Exit
 from harness.record import Record, finding, store
-from harness.run import assemble, runner, session
+from harness.run import assemble, blocks, runner
 from tests.helpers import clone
 
 ENDED = Exit(code=1, log="")
@@ -118,7 +118,7 @@ def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path
     (stored,) = store.read_results(root).records
     ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
     last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
-    assert session.rest_time(opened, last, [ahead], datetime.now(UTC)) == session.PAUSE
+    assert blocks.rest_time(opened, last, [ahead], datetime.now(UTC)) == blocks.PAUSE
 
 
 def test_a_trial_that_removes_its_own_folder_has_failed_alone(left):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Limit, Memory, Record, Session, TrialSpec
-from harness.run import batch_search
-from harness.run.session import list_untried, missing_trials
+from harness.run import missing
+from harness.run.missing import list_untried, missing_trials
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
 
@@ -61,7 +61,7 @@ def climbed(session: Session, fits: Fits) -> tuple[Session, list[Record]]:
             batch = left[0].asked.variant.batch_size
             records[left[0].id] = outcome(batch, left[0].repeat, fits(batch))
             continue
-        more = batch_search.grow_sweeps(session, records.values())
+        more = missing.grow_sweeps(session, records.values())
         if more is session:
             return session, list(records.values())
         session = more
@@ -99,7 +99,7 @@ def test_what_was_found_is_measured_in_every_repeat_and_the_tries_in_the_first_a
 def test_a_batch_that_reserves_more_than_95_percent_is_searched_below():
     trials = [sized(size) for size in (16, 32, 64)]
     records = [run(trials[0], bool), run(trials[1], bool), run(trials[2], bool, reserved=0.97)]
-    (more,) = batch_search.grow_sweeps(opened(*trials), records).trials[3:]
+    (more,) = missing.grow_sweeps(opened(*trials), records).trials[3:]
     assert more.asked.variant.batch_size == 48
 
 
@@ -116,7 +116,7 @@ def test_a_search_waits_until_what_lies_below_the_out_of_memory_limit_has_been_t
     trials = [sized(size) for size in (8, 16, 32)]
     records = [run(trials[0], bool), run(trials[2], lambda batch: False)]
     planned = opened(*trials)
-    assert batch_search.grow_sweeps(planned, records) is planned
+    assert missing.grow_sweeps(planned, records) is planned
 
 
 @pytest.mark.parametrize(("capacity", "tried"), [(256, [256]), (100, [256, 128, 64]), (0, [2, 1])], ids=str)
@@ -127,7 +127,7 @@ def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, 
     fitting = {tried[-1]} if capacity else set()
     assert sizes(records, 1) == sizes(records, 2) == fitting
     failed = {record.trial.id for record in records if record.failure}
-    assert batch_search.replaced_trials(session, records) == (failed if capacity else set())
+    assert missing.replaced_trials(session, records) == (failed if capacity else set())
     assert missing_trials(session, records) == ()
     assert list_untried(session, records).left_out == ()
 
@@ -136,7 +136,7 @@ def test_the_one_batch_of_another_plan_is_not_halved_and_tried_in_each_repeat():
     other = opened(sized(256), sized(256, repeat=2))
     session, records = climbed(other, lambda batch: batch <= 100)
     assert session is other
-    assert (len(missing_trials(session, records)), batch_search.replaced_trials(session, records)) == (
+    assert (len(missing_trials(session, records)), missing.replaced_trials(session, records)) == (
         1,
         frozenset(),
     )
@@ -144,7 +144,7 @@ def test_the_one_batch_of_another_plan_is_not_halved_and_tried_in_each_repeat():
 
 def test_a_batch_size_of_a_search_is_known_by_its_sweep_and_by_nothing_else():
     planned = doubling()
-    assert batch_search.is_between_batches(sized(96), planned)
-    assert not batch_search.is_between_batches(sized(96, precision="fp32-ieee"), planned)
-    assert not batch_search.is_between_batches(sized(5000), planned)
-    assert not batch_search.is_between_batches(sized(24), [sized(16), sized(32)])
+    assert missing.is_between_batches(sized(96), planned)
+    assert not missing.is_between_batches(sized(96, precision="fp32-ieee"), planned)
+    assert not missing.is_between_batches(sized(5000), planned)
+    assert not missing.is_between_batches(sized(24), [sized(16), sized(32)])

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import PlanError
 from harness.plan import order, plan_file
-from harness.run import session as blocks
+from harness.run import blocks
 from tests.helpers import clone
 
 

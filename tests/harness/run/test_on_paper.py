@@ -13,8 +13,9 @@ from harness.plan import estimate
 from harness.record import store
 from harness.record.published.cards import find_card, load_cards
 from harness.record.published.claim_set import load_claims
-from harness.run import choice, named_cards
+from harness.run import choice
 from harness.run.choice import choose_trials
+from harness.run.setup import parse_cards, prepare_for_cards
 from harness.settings import Settings
 from tests.helpers import ROOT
 
@@ -32,13 +33,13 @@ def _state(tmp_path, monkeypatch):
 
 def test_each_card_of_the_table_is_found_by_its_own_name():
     for card in CARDS:
-        setup = named_cards.prepare_for_cards(ROOT, Settings(plan="card", engine="venv"), card.name)
+        setup = prepare_for_cards(ROOT, Settings(plan="card", engine="venv"), card.name)
         assert find_card(setup.selection.gpus[0].name, CARDS) == card
 
 
 @pytest.mark.parametrize("card", {card.capability: card.name for card in CARDS}.values())
 def test_a_card_of_each_capability_has_a_plan_whose_trials_and_what_is_left_out_are_all(card):
-    chosen = choose_trials(named_cards.prepare_for_cards(ROOT, Settings(plan="mission", engine="venv"), card))
+    chosen = choose_trials(prepare_for_cards(ROOT, Settings(plan="mission", engine="venv"), card))
     assert len(chosen.planned) + sum(left.trials for left in chosen.left_out) == len(chosen.everything)
     assert chosen.seconds > 3600
 
@@ -53,7 +54,7 @@ def test_a_card_of_each_capability_has_a_plan_whose_trials_and_what_is_left_out_
     ],
 )
 def test_a_card_is_named_as_people_do(named, count, name):
-    found = named_cards.parse_cards(named, CARDS)
+    found = parse_cards(named, CARDS)
     assert (found[0], found[1].name) == (count, name)
 
 
@@ -70,19 +71,17 @@ def test_a_card_is_named_as_people_do(named, count, name):
 )
 def test_what_names_no_card_is_answered_with_the_nearest(named, near):
     with pytest.raises(UserError) as error:
-        named_cards.parse_cards(named, CARDS)
+        parse_cards(named, CARDS)
     assert near in str(error.value)
 
 
 def test_a_module_of_two_devices_counts_as_both():
-    setup = named_cards.prepare_for_cards(ROOT, Settings(engine="venv"), "2x MI250X")
+    setup = prepare_for_cards(ROOT, Settings(engine="venv"), "2x MI250X")
     assert [gpu.index for gpu in setup.selection.gpus] == [0, 1, 2, 3]
 
 
 def test_a_budget_keeps_the_same_plan_and_says_what_it_leaves_out():
-    setup = named_cards.prepare_for_cards(
-        ROOT, Settings(plan="mission", engine="venv", budget="8h"), "RTX 4090"
-    )
+    setup = prepare_for_cards(ROOT, Settings(plan="mission", engine="venv", budget="8h"), "RTX 4090")
     chosen = choose_trials(setup)
     full = choose_trials(replace(setup, settings=Settings(plan="mission", engine="venv")))
     assert chosen.seconds <= 8 * 3600 < full.seconds
@@ -90,7 +89,7 @@ def test_a_budget_keeps_the_same_plan_and_says_what_it_leaves_out():
 
 
 def test_claims_that_need_data_which_is_generated_here_say_how_it_is_brought():
-    setup = named_cards.prepare_for_cards(ROOT, Settings(plan="programs"), "RTX 4090")
+    setup = prepare_for_cards(ROOT, Settings(plan="programs"), "RTX 4090")
     lost = Resolved("tiny-shakespeare", "generated", None, None, None, "no network")
     data = {name: replace(lost, source="real") for name in ("wikitext-2", "cifar-10", "mnist")}
     words = r"need the real tiny-shakespeare, .*\(no network\); bring it: invoke build --only tiny"

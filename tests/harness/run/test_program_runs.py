@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from harness.data.download import show_nothing
+from harness.data.fetch import show_nothing
 from harness.run import runner
 from harness.run.ready import ready_run
 from harness.run.setup import resolve_data

@@ -16,7 +16,7 @@ from commands.terminal import Screen
 from harness.engine.container import DeviceRequest
 from harness.errors import Busy, UserError
 from harness.record import Question, store
-from harness.run import runner, session
+from harness.run import blocks, runner, session
 from harness.run.choice import choose_trials
 from harness.run.runner import TimeBudget
 from harness.settings import Settings
@@ -98,13 +98,13 @@ def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
 
 
 def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "PAUSE", timedelta(seconds=3))
+    monkeypatch.setattr(blocks, "PAUSE", timedelta(seconds=3))
     root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
     runner.run_session(clone.ready(root), clone.open_session(root), watcher)
     found = sorted(records(root), key=lambda record: record.order)
     assert [record.block for record in found] == [1, 1, 2, 2]
     pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
-    assert pause >= session.PAUSE
+    assert pause >= blocks.PAUSE
     assert sum("next block of time begins" in line for line in watcher.lines) == 1
 
 

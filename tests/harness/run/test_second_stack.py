@@ -21,8 +21,7 @@ from harness.record import Session, store
 from harness.run import runner, session
 from harness.run.choice import choose_trials, session_against
 from harness.run.second_stack import second_stack
-from harness.settings import Settings
-from harness.settings import load_settings as load_settings
+from harness.settings import Settings, load_settings
 from tests.helpers import ROOT, clone
 from tests.helpers.runs import alternating, begun_trial, records
 

@@ -8,8 +8,8 @@ import pytest
 from harness.data.fetch import hold_folder
 from harness.errors import Busy, MachineError
 from harness.record import Failure, TrialSpec
-from harness.run import session
 from harness.run.jobs.submission import submissions_lock
+from harness.run.missing import list_untried, missing_trials
 from harness.run.session import run_lock
 from tests.helpers.records_builder import changed
 
@@ -24,13 +24,13 @@ def failed(record, kind, reason="error"):
 
 def test_nothing_is_missing_from_a_session_whose_trials_all_ended(finished):
     opened, records = finished[0].session, finished[1]
-    assert session.missing_trials(opened, records) == ()
+    assert missing_trials(opened, records) == ()
 
 
 def test_what_is_missing_keeps_its_place_in_the_order(finished):
     opened, records = finished[0].session, finished[1]
     without = [record for record in records if record.order != 2]
-    assert [(item.order, item.attempt) for item in session.missing_trials(opened, without)] == [(2, 1)]
+    assert [(item.order, item.attempt) for item in missing_trials(opened, without)] == [(2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
 ):
     opened, records = finished[0].session, finished[1]
     spoiled = [failed(record, kind) if record.order == 1 else record for record in records]
-    found = session.missing_trials(opened, spoiled, retry=retry)
+    found = missing_trials(opened, spoiled, retry=retry)
     assert len(found) == missing
     assert all(item.attempt == 2 for item in found)
 
@@ -49,7 +49,7 @@ def test_only_what_the_machinery_failed_is_missing_unless_a_retry_is_asked_for(
 def test_records_of_another_session_never_count_as_done(finished):
     opened, records = finished[0].session, finished[1]
     others = [changed(record, trial__id="x") for record in records]
-    assert len(session.missing_trials(opened, others)) == 4
+    assert len(missing_trials(opened, others)) == 4
 
 
 @pytest.fixture
@@ -67,28 +67,26 @@ def sweep(finished):
 def test_a_batch_above_one_that_did_not_fit_is_not_tried_and_the_session_lists_it(sweep):
     opened, record = sweep
     small, middle, large = opened.trials
-    assert [item.trial for item in session.missing_trials(opened, [changed(record, trial=small)])] == [
+    assert [item.trial for item in missing_trials(opened, [changed(record, trial=small)])] == [
         middle,
         large,
     ]
     records = [changed(record, trial=small), failed(changed(record, trial=middle), "trial", NO_ROOM)]
-    assert session.missing_trials(opened, records) == ()
-    listed = session.list_untried(opened, records).left_out
+    assert missing_trials(opened, records) == ()
+    listed = list_untried(opened, records).left_out
     assert [(line.trials, line.reason) for line in listed] == [(1, "batch 16 did not fit")]
-    assert session.list_untried(session.list_untried(opened, records), records).left_out == listed
-    assert session.list_untried(opened, records[:1]) == opened
+    assert list_untried(list_untried(opened, records), records).left_out == listed
+    assert list_untried(opened, records[:1]) == opened
 
 
 def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sweep):
     opened, record = sweep
     small, middle, large = opened.trials
     other = failed(changed(record, trial=middle), "trial")
-    assert [item.trial for item in session.missing_trials(opened, [changed(record, trial=small), other])] == [
-        large
-    ]
+    assert [item.trial for item in missing_trials(opened, [changed(record, trial=small), other])] == [large]
     elsewhere = TrialSpec.from_request(changed(middle.asked, variant__precision="amp-fp16"), 1, **ENDS)
     records = [changed(record, trial=small), failed(changed(record, trial=elsewhere), "trial", NO_ROOM)]
-    assert [item.trial for item in session.missing_trials(opened, records)] == [middle, large]
+    assert [item.trial for item in missing_trials(opened, records)] == [middle, large]
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])

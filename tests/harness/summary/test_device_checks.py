@@ -9,13 +9,11 @@ import pytest
 from harness.record import DeviceUsed, Gpu, Load, OtherProcesses, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
-    busy_share,
-    device_name,
     machine_findings,
     start_findings,
-    used_cards,
 )
 from harness.summary.statistics import judge_trial
+from harness.summary.trial_devices import busy_share, device_name, used_cards
 from report.trials.key import stack_differences, stack_of
 from report.trials.trial import trial_of
 from tests.helpers import records_builder as build

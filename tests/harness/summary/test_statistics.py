@@ -9,8 +9,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.record.finding import finding_sentence
-from harness.summary.bound import Bound, find_bound, speedup_limit
-from harness.summary.statistics import summarise
+from harness.summary.statistics import Bound, find_bound, speedup_limit, summarise
 from tests.helpers import records_builder as build
 
 STEPS = 400

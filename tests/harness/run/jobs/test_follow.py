@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
-from harness.run.jobs.follow import Attempt, Place, attempt_exit
+from harness.run.jobs.collect import Attempt, Place, attempt_exit
 from harness.run.jobs.submission import ENDED
 
 CANCELLED = TaskState(job=7, task=0, name="b", standing="ended", word="CANCELLED", cause="cancelled")

@@ -1,4 +1,4 @@
-"""Batch-size sweeps, refined by halving between the largest batch that fits and the smallest that does not.
+"""What a session still lacks: trials without a result, and the next batch sizes of a sweep.
 
 Planned batch sizes double. Where one does not fit, the gap below it is halved down to steps of 8, or of 1
 below 16, each try a fresh process of full length. What then fits is tried in every further repeat.
@@ -8,10 +8,11 @@ A plan that asks for one batch or what fits has it halved instead, until a trial
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from harness.record import Record, Session, TrialSpec
-from harness.run.session import HALVING, last_attempts, ran_out_of_memory, sweep_key
+from harness.record import LeftOut, Record, Session, TrialSpec
 from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
 FEWEST_BATCH_SIZES = 3
@@ -127,3 +128,88 @@ def _resize_trial(trial: TrialSpec, size: int) -> TrialSpec:
         timeout_seconds=trial.timeout_seconds,
         targets=trial.targets,
     )
+
+
+HALVING = ("card",)
+"""Plans that ask for one batch or what fits: they are about the card, and a batch too large is no result."""
+
+
+ATTEMPTS = 3
+"""How often one line of `run` tries a trial that the machinery failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A trial to run, its place in the session's order, and the number of its next attempt."""
+
+    trial: TrialSpec
+    order: int
+    attempt: int
+
+
+def missing_trials(
+    session: Session, records: Iterable[Record], *, retry: bool = False
+) -> tuple[Missing, ...]:
+    """Return what a session still lacks: trials that never ended, or that failed by the machinery's fault.
+
+    A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
+    not tried, nor that batch again where it is halved.
+    """
+    last_of = last_attempts(records)
+    spared = {trial.id for trial, _ in _untried_trials(session, last_of)}
+    lacking = []
+    for place, trial in enumerate(session.trials):
+        last = last_of.get(trial.id)
+        failed = last is not None and last.failure is not None and (retry or last.failure.kind == "machinery")
+        if trial.id in spared or (last is not None and not failed):
+            continue
+        lacking.append(Missing(trial, place, last.attempt + 1 if last else 1))
+    return tuple(lacking)
+
+
+def list_untried(session: Session, records: Iterable[Record]) -> Session:
+    """Return the session with a line in its list for the batches not tried, above one that did not fit.
+
+    A batch that was halved has no line: a smaller one replaces it.
+    """
+    if session.plan in HALVING:
+        return session
+    spared = ((trial.asked.variant, size) for trial, size in _untried_trials(session, last_attempts(records)))
+    counts = Counter(
+        (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
+        for variant, size in spared
+    )
+    other_lines = [line for line in session.left_out if (line.what, line.reason) not in counts]
+    untried = [LeftOut(what=what, trials=count, reason=reason) for (what, reason), count in counts.items()]
+    return session.model_copy(update={"left_out": (*other_lines, *untried)})
+
+
+def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
+    """The last attempt's record of each trial, by the trial's id."""
+    ordered = sorted(records, key=lambda record: record.attempt)
+    return {record.trial.id: record for record in ordered}
+
+
+def _untried_trials(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
+    """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
+    limits: dict[str, int] = {}
+    again = session.plan in HALVING
+    for record in last_of.values():
+        if ran_out_of_memory(record):
+            key, batch_size = sweep_key(record.trial), record.trial.asked.variant.batch_size
+            limits[key] = min(batch_size, limits.get(key, batch_size))
+    for trial in session.trials if limits else ():
+        limit = limits.get(sweep_key(trial))
+        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size + again > limit:
+            yield trial, limit
+
+
+def ran_out_of_memory(record: Record | None) -> bool:
+    """Whether a trial's batch did not fit."""
+    return bool(record and record.failure and record.failure.reason == "out-of-memory")
+
+
+def sweep_key(trial: TrialSpec) -> str:
+    """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
+    variant = trial.asked.variant.model_copy(update={"batch_size": 1})
+    return trial.asked.model_copy(update={"variant": variant}).canonical()

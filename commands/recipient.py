@@ -87,8 +87,7 @@ def _lines(root: Path, found: Judgement) -> Iterator[str]:
     yield from (f"  {line}" for line in found.other_figures)
     yield from (f"not in it: {what}" for what in found.missing)
     yield from (f"note: {change}" for change in changes_over_pauses(found.results))
-    if found.other_sources:
-        yield f"judged by this clone's own, which differ: {', '.join(found.other_sources)}"
+    yield from (f"judged by this clone's own, which differs: {name}" for name in found.other_sources)
 
 
 def _packer(root: Path, packed: Harness) -> str:

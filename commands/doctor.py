@@ -26,6 +26,7 @@ from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.files import Files, free_bytes
+from harness.image.spec import ENGINE_NEEDED
 from harness.machine import machine_id, read_load, user_state_folder
 from harness.run import setup as run_setup
 from harness.run.choice import choose_trials
@@ -104,6 +105,8 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
 
 def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
     """What the plan will need here; else why `run` would refuse it."""
+    if lacking := run_setup.environment_problem(setup.image, setup.engine, setup.settings):
+        return None, Diagnosis("problem", lacking, ENGINE_NEEDED)
     try:
         chosen = choose_trials(setup)
         built = is_built(setup)

@@ -37,9 +37,13 @@ class Files:
         except OSError:
             return None
 
+    def content(self, path: str) -> bytes | None:
+        """What a file holds."""
+        return self._of(path, Path.read_bytes)
+
     def text(self, path: str) -> str | None:
         """A file's text without the blanks around it."""
-        content = self._of(path, Path.read_bytes)
+        content = self.content(path)
         return None if content is None else content.decode(errors="replace").strip("\0 \n\t")
 
     def number(self, path: str) -> int | None:

@@ -185,11 +185,9 @@ def _state(around: Surroundings) -> Iterator[Diagnosis]:
     """Yield what would disturb a measurement here."""
     machine = around.machine
     if machine.architecture.lower() in _ARM:
-        yield warn(
-            f"the processor is {machine.architecture}, and the images are for x86-64: trials run in a "
-            "virtual environment, whose lock may hold no wheel for it",
-            "take an interpreter with a framework of its own by --python, as on a GH200",
-        )
+        said = f"the processor is {machine.architecture}: image 'cuda' alone is locked for it"
+        remedy = "take an interpreter with a framework of its own by --python"
+        yield ok(said) if around.selection.kind == "cuda" else warn(said, remedy)
     if machine.virtual == "wsl":
         yield warn(
             "this is WSL2: the driver is that of Windows, which hides other processes and some counters",

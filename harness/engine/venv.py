@@ -64,7 +64,9 @@ class VenvEngine(Processes):
         """The environment as `build` would make it."""
         if self.python:
             return self._own_interpreter(image)
-        return Built(self._environment(image, _platform_reasons()), self._folder(image) / "bin" / "python")
+        return Built(
+            self._environment(image, _platform_reasons(image)), self._folder(image) / "bin" / "python"
+        )
 
     def built_environment(self, image: Image) -> Built:
         """The environment of an image; raises NotBuilt where it is missing or was left half made."""
@@ -137,7 +139,7 @@ class VenvEngine(Processes):
                 step.label, step.alternatives, log, partial(say, total=packages), programs=folder / "bin"
             )
         (folder / STAMP).write_text(
-            json.dumps({"image": image.name, "unpinned_because": _platform_reasons()})
+            json.dumps({"image": image.name, "unpinned_because": _platform_reasons(image)})
         )
 
 
@@ -160,13 +162,14 @@ def find_python(version: str) -> str | None:
     return next((path for path, found in versions if (found or "").strip() == version), None)
 
 
-def _platform_reasons() -> tuple[str, ...]:
+def _platform_reasons(image: Image) -> tuple[str, ...]:
     name, version = platform.libc_ver()
-    if platform.system() == "Linux" and platform.machine() == "x86_64" and name == "glibc":
+    if platform.system() == "Linux" and image.runs_on(platform.machine()) and name == "glibc":
         if Version(version) >= _GLIBC_MINIMUM:
             return ()
         return (f"the lock is for glibc {_GLIBC_MINIMUM} or newer, and this machine has {version}",)
-    return (f"the lock is for Linux x86-64, and this is {platform.system()} {platform.machine()}",)
+    places = " and ".join((image.platform, *image.also_platforms))
+    return (f"the lock is for {places}, and this is {platform.system()} {platform.machine()}",)
 
 
 def run_alternatives(

@@ -15,6 +15,8 @@ _DRM = "/sys/class/drm"
 KFD = "/sys/class/kfd/kfd/topology/nodes"
 _PROCESSES = "/sys/class/kfd/kfd/proc"
 _VENDOR = "0x1002"
+METRICS_FORMAT, FIRST_OF_PROCESSORS = 2, 2
+"""The place of the format's number in a card's metrics, and the first format that processors have."""
 _GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
 
@@ -98,7 +100,7 @@ def _card(files: Files, device: str, uuid: str | None) -> dict[str, Any]:
         "uuid": uuid,
         "unit": unit_hash(uuid),
         "pci_id": f"{chip[2:]}:{(revision or '')[2:] or '?'}".lower() if chip else None,
-        "memory_bytes": files.number(f"{device}/mem_info_vram_total"),
+        "memory_bytes": _memory(files, device, "total"),
         "driver": files.text("/sys/module/amdgpu/version"),
         "vbios": files.text(f"{device}/vbios_version"),
         "power_limit_watts": _divide(files.number(f"{power}/power1_cap"), 1e6),
@@ -113,6 +115,19 @@ def _card(files: Files, device: str, uuid: str | None) -> dict[str, Any]:
         "pcie_width_max": files.number(f"{device}/max_link_width"),
         "numa_node": node if node is not None and node >= 0 else None,
     }
+
+
+def shares_host_memory(files: Files, folder: str) -> bool:
+    """Return whether a card is a part of the processor, by the format of its metrics (kgd_pp_interface.h)."""
+    header = files.content(f"{folder}/gpu_metrics") or b""
+    return len(header) > METRICS_FORMAT and header[METRICS_FORMAT] >= FIRST_OF_PROCESSORS
+
+
+def _memory(files: Files, folder: str, what: str) -> int | None:
+    """Bytes of its own memory, and where it shares the host's, of what it may take of that."""
+    own = files.number(f"{folder}/mem_info_vram_{what}")
+    shared = files.number(f"{folder}/mem_info_gtt_{what}") if shares_host_memory(files, folder) else None
+    return own + shared if own is not None and shared is not None else own
 
 
 def _sensors(files: Files, device: str) -> str:
@@ -224,7 +239,7 @@ class AmdCards:
             "power_watts": _divide(number(f"{sensors}/power1_input") if power is None else power, 1e6),
             "power_limit_watts": _divide(number(f"{sensors}/power1_cap"), 1e6),
             "utilization_percent": number(f"{folder}/gpu_busy_percent"),
-            "memory_used_bytes": number(f"{folder}/mem_info_vram_used"),
+            "memory_used_bytes": _memory(files, folder, "used"),
             "reasons": ["application_clocks"] if held_clocks(files, folder) else None,
             "mig": division(files, folder) is not None or None,
             "others": self._others(device, ours),

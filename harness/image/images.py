@@ -94,6 +94,8 @@ class Image(Model):
     base_digest: Digest
     base_digest_verified: bool
     platform: str
+    also_platforms: tuple[str, ...] = ()
+    """Others for which the lock has every wheel."""
     pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
     """The Pythons that the lock is resolved for, the first before the others; an image runs one of them."""
     requirements: InDocker
@@ -114,8 +116,15 @@ class Image(Model):
     notes: tuple[str, ...] = ()
 
     def runs_on(self, architecture: str) -> bool:
-        """Return whether its platform is that of a machine, which names itself as `uname -m` does."""
-        return MACHINES.get(architecture.lower(), architecture) == self.platform.rpartition("/")[2]
+        """Return whether a platform of its is that of a machine, which names itself as `uname -m` does."""
+        return self.platform_on(architecture) is not None
+
+    def platform_on(self, architecture: str) -> str | None:
+        """Return its platform on a machine that names itself so; null where it has none."""
+        word = MACHINES.get(architecture.lower(), architecture)
+        return next(
+            (one for one in (self.platform, *self.also_platforms) if one.rpartition("/")[2] == word), None
+        )
 
     @property
     def build_bytes(self) -> int:

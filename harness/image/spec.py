@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ STEPS = "steps.sh"
 
 ApexPart = Literal["none", "python"]
 """How much of Apex a GPU image gets: nothing, or its Python part."""
+
+ENGINE_NEEDED = "install Docker or Podman, or name an interpreter with --python"
 
 CHANNEL_PATIENCE = ("--retries", "1", "--timeout", "10")
 """A channel that does not answer is given up quickly: the next source is as good."""
@@ -84,6 +87,7 @@ class BuildSettings:
             if not path.is_file():
                 raise UserError(f"build secret '{name}': '{path}' is not a file", remedy="name the right one")
         root, base = self.root.resolve(), self.base
+        on = image.platform_on(platform.machine()) or image.platform
         digest = None if base else image.base_digest
         reference = base or f"{image.base}@{image.base_digest}"
         lock = lock_sha256(root, image.lock)
@@ -97,7 +101,7 @@ class BuildSettings:
             "addresses": addresses,
             "arguments": arguments,
             "architectures": image.architectures,
-            "platform": image.platform,
+            "platform": on,
         }
         return BuildSpec(
             image=image.name,
@@ -105,7 +109,7 @@ class BuildSettings:
             tag=f"gpudyno-{image.name}:{short_hash(decides)}",
             dockerfile=root / "docker" / image.dockerfile,
             context=root,
-            platform=image.platform,
+            platform=on,
             base=reference,
             base_digest=digest,
             base_digest_verified=digest is not None and image.base_digest_verified,
@@ -165,7 +169,7 @@ def venv_steps(
     configured for. Raises NoEngine for an image whose base brings packages of its own.
     """
     if problem := venv_refusal(image):
-        raise NoEngine(problem, remedy="install Docker or Podman, or name an interpreter with --python")
+        raise NoEngine(problem, remedy=ENGINE_NEEDED)
     python = str(venv / "bin" / "python")
     options = ("--no-deps", "--require-hashes", "--no-build-isolation", "--no-input")
     made: list[tuple[str, ...]] = [(interpreter, "-m", "venv", "--clear", str(venv))]

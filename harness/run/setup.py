@@ -20,12 +20,13 @@ from harness.engine.local import image_identity
 from harness.errors import NoDevice, NoEngine, UserError
 from harness.files import Files
 from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
+from harness.image.spec import ENGINE_NEEDED, venv_refusal
 from harness.machine import VISIBILITY, Selection, look_at_machine, passed_variables, select_devices
 from harness.machine.devices import card_notes
 from harness.plan import plan_file
 from harness.plan.plan_file import Plan
 from harness.record import Cpu, DeviceKind, Gpu, Machine
-from harness.record.published.cards import Card, find_card, load_cards
+from harness.record.published.cards import Card, card_family, find_card, load_cards
 from harness.record.published.claim_set import suggest_name
 from harness.run import source_tree
 from harness.run.second_stack import SecondStack, second_stack
@@ -123,6 +124,9 @@ def prepare_run(
         raise NoEngine(
             "engine 'here' has the one environment around us", remedy="start this line outside of the image"
         )
+    lacking = environment_problem(image, engine, settings)
+    if lacking and refuse:
+        raise NoEngine(lacking, remedy=ENGINE_NEEDED)
     return RunSetup(
         root=root,
         settings=settings,
@@ -133,6 +137,7 @@ def prepare_run(
         plan=run_plan,
         passed=passed,
         notes=(
+            *(f"{problem}: {ENGINE_NEEDED}" for problem in (lacking,) if problem),
             *card_notes(selection, machine),
             *unserved,
             *lost,
@@ -141,6 +146,11 @@ def prepare_run(
         older_rocm=older,
         against=against,
     )
+
+
+def environment_problem(image: Image, engine: Engine, settings: Settings) -> str:
+    """Return why no environment can hold the stack here, in one clause; empty where one can."""
+    return venv_refusal(image) if engine.name == "venv" and settings.python is None else ""
 
 
 def prepare_build(
@@ -254,9 +264,11 @@ def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
         image = choose_image(images, kind)
         unserved = (f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}",)
     _, engine, _ = prepare_build(root, settings.model_copy(update={"image": image.name}))
+    processor = card.processor or "x86_64"
     machine = Machine(
-        id="0" * 12, label="on-paper", system="Linux", architecture="x86_64", cpu=Cpu(), gpus=gpus
+        id="0" * 12, label="on-paper", system="Linux", architecture=processor, cpu=Cpu(), gpus=gpus
     )
+    where = f"{count} × {card.name}" + (f", {image.platform_on(processor)}" if card.processor else "")
     return RunSetup(
         root=root,
         settings=settings,
@@ -267,7 +279,7 @@ def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
         plan=plan_file.load_plan(root, settings.plan),
         passed={},
         against=second_stack(root, settings, image, images.image),
-        notes=(f"for {count} × {card.name}, by its figures on paper and published runs", *unserved),
+        notes=(f"for {where}, by its figures on paper and published runs", *unserved),
     )
 
 
@@ -276,7 +288,8 @@ def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
     counted = re.fullmatch(r"\s*(?:([1-9]\d{0,2})\s*[x×]\s*)?(.+?)\s*", named, re.IGNORECASE)
     count, name = (int(counted[1] or 1), counted[2]) if counted else (1, named)
     known = {card.name.casefold(): card for card in cards}
-    card = find_card(name, cards) or known.get(name.casefold())
+    family = card_family(name, [card.name for card in cards])
+    card = find_card(name, cards) or known.get((family[0] if len(family) == 1 else name).casefold())
     if card is not None:
         return count, card
     near = [card.name for key, card in known.items() if name.casefold() in key]

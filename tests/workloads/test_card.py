@@ -99,3 +99,22 @@ def test_a_wrong_value_of_a_replay_and_a_bit_that_the_memory_lost_are_counted(tm
     done = ran(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["2 True", "1", "192"]
+
+
+SHARED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from types import SimpleNamespace
+import torch
+from parts import device
+
+torch.cuda.mem_get_info = lambda gpu: (2**60, 2**60)
+for integrated in (0, 1):
+    torch.cuda.get_device_properties = lambda gpu, told=integrated: SimpleNamespace(is_integrated=told)
+    print(device.free_bytes(torch.device("cuda")) == 2**60, device.free_bytes(torch.device("cuda")) < 2**50)
+"""
+
+
+def test_a_gpu_that_shares_the_host_s_memory_has_no_more_of_it_than_the_host():
+    done = ran("-c", SHARED, WORKLOADS)
+    assert done.stdout.split() == ["True", "False", "False", "True"], done.stderr

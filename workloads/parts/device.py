@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import os
 import random
 from types import ModuleType
 from typing import Any
@@ -58,6 +59,21 @@ def facts(kind: str, device: torch.device) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         **({"simulated": True} if hasattr(card, "simulated") else {}),
     }
+
+
+def shares_host_memory(device: torch.device) -> bool:
+    """Return whether a device's memory is the host's, as its driver says of an integrated GPU."""
+    card = torch.cuda.get_device_properties(device) if device.type == "cuda" else None
+    return bool(getattr(card, "is_integrated", False))
+
+
+def free_bytes(device: torch.device) -> int:
+    """Return what a device has free; one that shares the host's memory has no more than the host."""
+    host = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if device.type != "cuda":
+        return host
+    free = int(torch.cuda.mem_get_info(device)[0])
+    return min(free, host) if shares_host_memory(device) else free
 
 
 def seed_everything(seed: int) -> None:

@@ -71,6 +71,8 @@ class Card(Model):
     bandwidth_gbs: Positive | None = None
     power_watts: Positive | None = None
     peaks: Peaks = Peaks()
+    processor: Literal["aarch64"] | None = None
+    """That of a module which has one of its own."""
     launch: Annotated[str, Field(pattern=r"^\d{4}-\d{2}$")] | None = None
     launch_price_usd: Positive | None = None
     source: str

@@ -198,7 +198,6 @@ def test_a_card_in_mig_mode_without_a_slice_stands_in_the_way():
     [
         ({"virtual": "kvm"}, {}, "it is a guest (kvm)"),
         ({"virtual": "wsl"}, {}, "this is WSL2: the driver is that of Windows"),
-        ({"architecture": "aarch64"}, {}, "the processor is aarch64, and the images are for x86-64"),
         ({"cpu": CPU.model_copy(update={"governor": "powersave"})}, {}, "clocks follow 'powersave'"),
         ({}, {"busy_cpus": 30.0}, "30.0 of 20 cores worked before"),
         (

@@ -136,6 +136,15 @@ AMD = {
 }
 
 
+@pytest.mark.parametrize(("header", "gib"), [("x\0\x01\x03", 4), ("x\0\x03\0", 100), ("", 4)])
+def test_memory_that_a_processor_shares_with_its_gpu_counts_as_far_as_it_may_take_it(tmp_path, header, gib):
+    folder = "/sys/class/drm/card1/device"
+    sizes = {"vram": 4, "gtt": 96}
+    files = {f"{folder}/mem_info_{name}_total": str(size * 2**30) for name, size in sizes.items()}
+    (card,) = amd.describe(tree(tmp_path, {**AMD, **files, f"{folder}/gpu_metrics": header}))
+    assert card["memory_bytes"] == gib * 2**30
+
+
 def test_an_amd_card_is_described_by_the_kernel_alone(tmp_path):
     (card,) = amd.describe(tree(tmp_path, AMD))
     machine = make_machine(bare([card]), "0123456789ab", None, ())

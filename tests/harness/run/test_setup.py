@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.engine import choose as engine_choice
 from harness.engine.venv import VenvEngine
-from harness.errors import NoDevice, NoNetwork
+from harness.errors import NoDevice, NoEngine, NoNetwork
 from harness.files import unit_hash
 from harness.image.lock import lock_sha256
 from harness.machine import select_devices
@@ -85,7 +86,8 @@ def test_a_trial_without_a_container_sees_its_cards_through_one_variable_alone(v
     name = "HIP_VISIBLE_DEVICES" if vendor == "AMD" else "CUDA_VISIBLE_DEVICES"
     architecture = "gfx942" if vendor == "AMD" else "sm_89"
     cards = [card(at, vendor=vendor, architecture=architecture) for at in range(2)]
-    setup = prepared(*cards, environ={name: "1", "OMP_NUM_THREADS": "2"}, engine="venv")
+    own = {"python": sys.executable} if vendor == "AMD" else {}
+    setup = prepared(*cards, environ={name: "1", "OMP_NUM_THREADS": "2"}, engine="venv", **own)
     assert [gpu.index for gpu in setup.selection.gpus] == [1]
     assert setup.passed == {"OMP_NUM_THREADS": "2"}
 
@@ -110,9 +112,17 @@ def test_an_engine_that_gives_no_card_is_left_before_anything_is_built(tmp_path)
 
 def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environment(tmp_path):
     with answering(tmp_path / "s", DOCKER):
-        setup = prepared(card(0), environ=at(tmp_path / "s"), of="aarch64")
+        locked = prepared(card(0), environ=at(tmp_path / "s"), of="aarch64")
+        setup = prepared(card(0), environ=at(tmp_path / "s"), of="aarch64", image="cuda126")
+    assert not isinstance(locked.engine, VenvEngine) and locked.image.platform_on("aarch64") == "linux/arm64"
     assert isinstance(setup.engine, VenvEngine)
     assert any("is for linux/amd64, and this machine is aarch64" in note for note in setup.notes)
+
+
+def test_where_neither_engine_nor_environment_can_hold_rocm_s_stack_a_line_ends_first():
+    radeon = card(0, vendor="AMD", architecture="gfx942")
+    with pytest.raises(NoEngine, match="'rocm' takes torch and torchvision from its base, which no venv has"):
+        prepared(radeon, environ={}, engine="venv")
 
 
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):

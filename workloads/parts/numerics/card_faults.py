@@ -8,7 +8,6 @@ CUDA and a processor's libraries promise equal bits for it; ROCm's promise none,
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from parts.device import free_bytes, shares_host_memory
 from parts.numerics import precision
 from parts.timing.clock import stopwatch
 from parts.timing.operations import multiplication
@@ -153,7 +153,8 @@ def pattern_kept(device: torch.device, *, small: bool) -> dict[str, Any]:
     """Return how many words came back otherwise than they were written, in two passes, one turned."""
     began, words = time.perf_counter(), (SMALL_BLOCK_BYTES if small else BLOCK_BYTES) // 8
     free = _free_bytes(device, small)
-    wanted = min(SMALL_BYTES, SMALL_SHARE * free) if small else MEMORY_SHARE * free
+    wanted = (SMALL_SHARE if small or shares_host_memory(device) else MEMORY_SHARE) * free
+    wanted = min(SMALL_BYTES, wanted) if small else wanted
     blocks = _blocks(device, words, max(1, int(wanted // (8 * words)) - 2))
     expected = torch.empty(words, dtype=torch.int64, device=device)
     wrong = torch.zeros((), dtype=torch.int64, device=device)
@@ -211,7 +212,6 @@ def _blocks(device: torch.device, words: int, most: int) -> list[torch.Tensor]:
 
 
 def _free_bytes(device: torch.device, small: bool) -> int:
-    if small:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    torch.cuda.empty_cache()
-    return int(torch.cuda.mem_get_info(device)[0])
+    if not small:
+        torch.cuda.empty_cache()
+    return free_bytes(torch.device("cpu") if small else device)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from parts.device import facts, software
+from parts.device import facts, free_bytes, software
 from parts.timing.clock import Clock, DeviceSteps, stopwatch
 from parts.timing.measurement import make_measurement
 from parts.trial import Failed, TrialProcess
@@ -139,7 +139,7 @@ def fits(shape: ProductShape, device: torch.device, dtype: torch.dtype) -> bool:
         return True
     m, n, k = shape
     values = PAIRS * (m * k + n * k) + m * n
-    return bool(values * dtype.itemsize < MEMORY_SHARE * torch.cuda.mem_get_info(device)[0])
+    return bool(values * dtype.itemsize < MEMORY_SHARE * free_bytes(device))
 
 
 def calls_per_step(operation: TimedOperation, warm_up: int, device: torch.device) -> int:

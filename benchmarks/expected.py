@@ -39,15 +39,15 @@ def left_out_errors(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFr
 
     `error` is of the logarithm, `reach` that of the 90 % range.
     """
-    found = []
+    errors = []
     for (name, software), rows in figures.groupby(["card", "software"]):
         card, figure = model.specs[str(name)], dict(zip(rows.task, rows.log_speed, strict=True))
         for task in (model.tasks[key] for key in figure if key in model.tasks):
             said = model.ask(card, task, software=str(software))
             if not isinstance(said, Refusal):
                 error = abs(figure[task.key] - task.log_speed(said.value))
-                found.append((card.name, error, math.log(said.factor)))
-    return pd.DataFrame(found, columns=["card", "error", "reach"])
+                errors.append((card.name, error, math.log(said.factor)))
+    return pd.DataFrame(errors, columns=["card", "error", "reach"])
 
 
 @dataclass(frozen=True)
@@ -95,19 +95,19 @@ def frozen_errors(tables: Tables) -> pd.DataFrame:
     asked = [row for name, rows in tables.rows.items() if name not in before for row in rows]
     figures = described(figures_of(asked), tables.specs)
     held = set(modelled(described(figures_of(rest), tables.specs)).task)
-    found = []
+    errors = []
     for card, rows in figures[figures.task.isin(held)].groupby("card"):
         model = model_of([row for row in rest if row.card != card], tables.specs, BEFORE)
-        found.append(left_out_errors(model, rows))
-    return pd.concat(found)
+        errors.append(left_out_errors(model, rows))
+    return pd.concat(errors)
 
 
 def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
     """Prints the spread of the medians of true over expected; returns whether the goals are met."""
-    found, met = np.exp(ratios), []
+    factors, met = np.exp(ratios), []
     for low, high in ((0.9, 1.1), (0.8, 1.25)):
-        met.append(float(np.mean((found >= low) & (found <= high))))
-    print(f"{title:58} {len(found):4}  {met[0]:6.1%}  {met[1]:6.1%}", flush=True)
+        met.append(float(np.mean((factors >= low) & (factors <= high))))
+    print(f"{title:58} {len(factors):4}  {met[0]:6.1%}  {met[1]:6.1%}", flush=True)
     return all(one >= goal for one, goal in zip(met, goals, strict=True))
 
 
@@ -138,10 +138,10 @@ def software_and_cards(tables: Tables) -> dict[str, bool]:
     figures = fitted.figures
     same, other, known, first = [], [], [], []
     for _, rows in figures.groupby("card"):
-        for _, own in rows.groupby("software"):
-            if len(own) < len(rows):
-                errors, _ = fitted.before(own.index.to_numpy()).without(own.index.to_numpy())
-                has = (rows.drop(own.index).program == own.program.iloc[0]).any()
+        for _, group in rows.groupby("software"):
+            if len(group) < len(rows):
+                errors, _ = fitted.before(group.index.to_numpy()).without(group.index.to_numpy())
+                has = (rows.drop(group.index).program == group.program.iloc[0]).any()
                 (same if has else other).append(float(np.median(errors)))
         errors, deviations = fitted.before(rows.index.to_numpy()).without(rows.index.to_numpy())
         alone = figures[figures.architecture == rows.architecture.iloc[0]].card.nunique() == 1

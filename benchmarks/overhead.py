@@ -228,13 +228,13 @@ def run_side(
         environ = {**os.environ, **KEEP_FREED_MEMORY, **own, "GPUDYNO_DATA": str(data), "PYTHONPATH": ""}
         argv = [python.absolute(), "-B", ROOT / "workloads" / f"{workload}.py"]
         done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
-        found = work / "out" / "measurement.json"
-        if not found.is_file():
+        measured = work / "out" / "measurement.json"
+        if not measured.is_file():
             failure = work / "out" / "failure.json"
             said = json.loads(failure.read_text())["message"] if failure.is_file() else done.stderr[-300:]
             print(f"{workload}: {said}", file=sys.stderr)
             return None
-        series = Measurement.parse(found.read_bytes(), found.name).step_us
+        series = Measurement.parse(measured.read_bytes(), measured.name).step_us
     together = pair.steps // series.steps_per_value
     values = series.values()
     sums = [sum(values[at : at + together]) / 1e6 for at in range(0, len(values) - together + 1, together)]

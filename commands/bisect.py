@@ -126,14 +126,14 @@ def _find_change(bisection: Bisection, versions: Sequence[str]) -> str:
     half, (low, high), last = math.log(whole.estimate) / 2, (0, len(versions) - 1), whole
     while high - low > 1:
         middle = (low + high) // 2
-        found = bisection.ratio(versions[middle], work)
-        ends = found.interval if found else None
-        if found is None or ends is None or math.log(ends.low) <= half <= math.log(ends.high):
+        middle_ratio = bisection.ratio(versions[middle], work)
+        ends = middle_ratio.interval if middle_ratio else None
+        if middle_ratio is None or ends is None or math.log(ends.low) <= half <= math.log(ends.high):
             between = f"between {package} {versions[low]} and {versions[high]}"
             return f"{name} changed {between}; {versions[middle]} may be like either: more repeats decide"
         # Nearer to the oldest than to the newest: what changed it came later.
-        if abs(math.log(found.estimate)) > abs(half):
-            low, last = middle, found
+        if abs(math.log(middle_ratio.estimate)) > abs(half):
+            low, last = middle, middle_ratio
         else:
             high = middle
     return (
@@ -150,11 +150,11 @@ def _range_words(ratio: WorkRatio) -> str:
 def released_versions(package: str, wheelhouse: Path | None) -> list[str]:
     """The versions of a package in the folder of wheels and in the package index, pre-releases left out."""
     pattern = f"{package.replace('-', '_')}-*.whl"
-    found = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
+    versions = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
     index = command_output(sys.executable, "-m", "pip", "index", "versions", package) or ""
     if listed := re.search(r"Available versions: (.+)", index):
-        found |= {version.strip() for version in listed[1].split(",")}
-    public = {version.partition("+")[0] for version in found}
+        versions |= {version.strip() for version in listed[1].split(",")}
+    public = {version.partition("+")[0] for version in versions}
     return sorted((version for version in public if re.fullmatch(r"[\d.]+", version)), key=Version)
 
 

@@ -93,12 +93,12 @@ def check_clone(root: Path) -> None:
 
     Each problem is printed as it is found, so that one's own files come first.
     """
-    found = 0
+    problems = 0
     for problem in chain(file_problems(root), tool_problems(root)):
-        found += 1
+        problems += 1
         print(problem, file=sys.stderr, flush=True)
-    if found:
-        raise GateError(count(found, "problem"), remedy="correct what is listed above")
+    if problems:
+        raise GateError(count(problems, "problem"), remedy="correct what is listed above")
     for change in changes_over_pauses(store.read_results(root)):
         print(f"note: {clean(change, 500)}")
     plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)

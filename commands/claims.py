@@ -53,7 +53,7 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
     setup = prepare_for_cards(root, settings, card)
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
-    found = [
+    answered = [
         answer for answer in _claim_answers(setup, claims, alone=bool(card)) if answer.way or answer.cell
     ]
     device, cards = target_device(setup.machine, setup.selection), load_cards(root)
@@ -65,19 +65,19 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
         differs = int(claim.kind == "absolute" and claim.stack is not None) + len(answer.differs)
         return other, differs, way.seconds if way else 0.0, claim.id
 
-    shown = sorted(found, key=order)[: max(rows, 0)]
+    shown = sorted(answered, key=order)[: max(rows, 0)]
     print("figure: what was published, on which card; below it the minutes here, and the answer")
     for answer in shown:
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""
         minutes = "? min, " if way and way.at_most else minutes
         _print_figure(claim, minutes + _answer_words(answer))
-    left = len(found) - len(shown)
-    more = f"; {left} more with `--rows {len(found)}`" if left else ""
-    others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in found)
+    left = len(answered) - len(shown)
+    more = f"; {left} more with `--rows {len(answered)}`" if left else ""
+    others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in answered)
     of_others = f", {others} of them beside another card's" if others else ""
-    print(f"{text.count(len(found), 'figure')} of {len(claims)} can be answered here{of_others}{more}")
-    for note in () if found else setup.notes:
+    print(f"{text.count(len(answered), 'figure')} of {len(claims)} can be answered here{of_others}{more}")
+    for note in () if answered else setup.notes:
         print(*wrap_words(note, "  "), sep="\n")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
 
@@ -114,15 +114,15 @@ def _range_words(answer: Answer) -> str:
 def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
     """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
     root, cards = setup.root, load_cards(setup.root)
-    found = _claim_prospects(setup, claims)
+    prospects = _claim_prospects(setup, claims)
     if alone:
         unmet = [not_compared(claim) for claim in claims]
-        return answers(unmet, (), cards, found.ways, found.barred)
+        return answers(unmet, (), cards, prospects.ways, prospects.barred)
     evidence, machine = evidence_in(root), machine_id(user_state_folder())
     # The sessions of other machines answer nothing here.
     others = frozenset(session.id for session in evidence.results.sessions if session.machine != machine)
     request = AnalysisRequest(
-        datetime.now(UTC), machine=machine, ways=found.ways, barred=found.barred, committed=others
+        datetime.now(UTC), machine=machine, ways=prospects.ways, barred=prospects.barred, committed=others
     )
     if (root / FOLDER).is_dir():
         published = [row for table in read_tables(root).values() for row in table]

@@ -22,14 +22,14 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     """
     fail_below = None if gate is None else _parse_ratio(gate)
     analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
-    found = compare_named(analysis.on_record, first, second, known_sizes(root))
+    comparison = compare_named(analysis.on_record, first, second, known_sizes(root))
     differ = dict.fromkeys(
         each
-        for ratio in found.ratios
+        for ratio in comparison.ratios
         for each in machine_differences(*(cell.trials[0].record.machine for cell in (ratio.over, ratio.of)))
     )
-    reasons = () if fail_below is None else gate_reasons(found, fail_below)
-    print(render.comparison(found, differ, fail_below, reasons))
+    reasons = () if fail_below is None else gate_reasons(comparison, fail_below)
+    print(render.comparison(comparison, differ, fail_below, reasons))
     refused = [reason for reason in reasons if reason.name != "undecided"]
     if refused:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")

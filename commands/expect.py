@@ -53,13 +53,13 @@ def _offered_specs(
     analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
 ) -> list[CardSpecs]:
     """The cards of offers without records that the tables know."""
-    found: dict[str, CardSpecs] = {}
+    specs_by_card: dict[str, CardSpecs] = {}
     offers = analysis.costs.offers if analysis.costs else ()
     for name in (one.card for one in offers if not one.measured):
         with suppress(UserError):
             card = _find_specs(name, specs, cards)
-            found[card.name] = card
-    return list(found.values())
+            specs_by_card[card.name] = card
+    return list(specs_by_card.values())
 
 
 def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
@@ -80,7 +80,7 @@ def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
 def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     """What is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
-    if costs is None or all(one.measured for one in costs.offers):
+    if costs is None or all(offer.measured for offer in costs.offers):
         return CardsOnPaper()
     rows = {cell.trials[0].path: row for cell, row in _record_rows(root, analysis.cells)}
     lines = {line.name: line for line in (*costs.lines, *costs.left_out)}
@@ -92,11 +92,13 @@ def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     model = _tasks_model(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
     cards = load_cards(root)
-    for one in costs.offers:
+    for offer in costs.offers:
         try:
-            specs[one.card] = _find_specs(one.device if one.measured else one.card, model.specs, cards)
+            specs[offer.card] = _find_specs(
+                offer.device if offer.measured else offer.card, model.specs, cards
+            )
         except UserError as error:
-            unknown[one.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
+            unknown[offer.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
     speeds = {
         (card, over, name): relative_speed(model, specs[card], specs[over], precision, tasks[name])
         for name, label in labels.items()
@@ -135,15 +137,15 @@ def _sample_rate(
 
 def _record_rows(root: Path, cells: Iterable[Cell]) -> Rows:
     """Return the ranked figures of programs with a table, of one device of a card on paper, as its rows."""
-    cards, programs, found = load_cards(root), _table_programs(root), []
+    cards, programs, rows = load_cards(root), _table_programs(root), []
     for cell in cells:
         record, speed = cell.trials[0].record, cell.throughput.mean
         ran = record.measurement.program if record.measurement else None
         program, card = programs.get(ran.name) if ran else None, find_card(cell.trials[0].device_name, cards)
         if program and card and speed and cell.ranked and cell.key.gpus == cell.key.nodes == 1:
             row = table_row(record, program, card.name, speed)
-            found += [(cell, row)] if row else []
-    return found
+            rows += [(cell, row)] if row else []
+    return rows
 
 
 def _table_programs(root: Path) -> dict[str, Program]:

@@ -50,10 +50,10 @@ def print_status(root: Path, scheduler: Slurm | None = None) -> None:
 
 
 def _open_submissions(root: Path, screen: Screen) -> tuple[Submission, ...]:
-    found = kept.open_submissions(root)
-    if not found:
+    submissions = kept.open_submissions(root)
+    if not submissions:
         screen.say("no submission is under way (`invoke submit --plan NAME` begins one)")
-    return found
+    return submissions
 
 
 def _standing_line(submission: Submission, records: Sequence[Record], found: Sequence[Place]) -> str:
@@ -75,11 +75,11 @@ def _standing_line(submission: Submission, records: Sequence[Record], found: Seq
 def _batch_lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
     """A line for each batch with anything under way."""
     for batch in submission.batches:
-        own = [place for place in found if place.batch.name == batch.name and place.in_flight]
-        if not own:
+        under_way = [place for place in found if place.batch.name == batch.name and place.in_flight]
+        if not under_way:
             continue
-        words = Counter(place.state.word if place.state else "not known yet" for place in own)
-        nodes = sorted({place.state.nodes for place in own if place.state and place.state.nodes})
+        words = Counter(place.state.word if place.state else "not known yet" for place in under_way)
+        nodes = sorted({place.state.nodes for place in under_way if place.state and place.state.nodes})
         counts = "; ".join(f"{count} {word}" for word, count in words.items())
         job = f"job {batch.job}" if batch.job else batch.name
         yield f"  {job}: {counts}{' on ' + ', '.join(nodes) if nodes else ''}"

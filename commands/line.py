@@ -73,7 +73,7 @@ class Line:
         names = takes.split()
 
         def decorate(body: Callable[..., None]) -> Any:
-            own = list(inspect.signature(body).parameters.values())[bool(names) :]
+            parameters_of_body = list(inspect.signature(body).parameters.values())[bool(names) :]
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             asked = [inspect.Parameter(name, kind, default="") for name in names]
             words = {name: self.settings[name] for name in names} | options.pop("help", {})
@@ -88,7 +88,9 @@ class Line:
                     body(*([_load_settings(self.root, chosen)] if names else []), **named)
 
             # A line may have them in any order; parameters without a default come first.
-            parameters = sorted([*own, *asked], key=lambda one: one.default is not inspect.Parameter.empty)
+            parameters = sorted(
+                [*parameters_of_body, *asked], key=lambda one: one.default is not inspect.Parameter.empty
+            )
             context = inspect.Parameter("c", kind)
             guarded.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
             made = task(**options, help=words, auto_shortflags=False)(guarded)

@@ -113,10 +113,14 @@ def device_prospects(
         rows: list[_Rows] = []
         with suppress(UserError):
             asked = plan_file.load_plan(root, name)
-            for one in (image,) if image else plan_images(asked, device.kind, images):
-                planned = plan_on_device(asked, device, one, cpu) if _serves(images, device, one) else ()
+            for image_name in (image,) if image else plan_images(asked, device.kind, images):
+                planned = (
+                    plan_on_device(asked, device, image_name, cpu)
+                    if _serves(images, device, image_name)
+                    else ()
+                )
                 items = {item.trial.id: item for item in planned if item.role == role}
-                rows.append(_Rows(one, items, variants_of(item.trial for item in items.values())))
+                rows.append(_Rows(image_name, items, variants_of(item.trial for item in items.values())))
         return rows
 
     def way_to(claim: Claim) -> JudgingPlan | None:

@@ -50,7 +50,7 @@ def _longer_line(analysis: Analysis) -> str:
 
 def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
     """Return the last lines of each failed trial's log that is still here, by the record's path."""
-    found = {}
+    ends = {}
     for stored in analysis.evidence.results.records:
         record = stored.record
         if record.failure is None:
@@ -63,8 +63,8 @@ def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
         words = "\n".join(log_tail(place / LOG) for place in places).splitlines()
         lines = [text.clean(line, LOG_LETTERS) for line in words if line.strip()]
         if lines:
-            found[stored.path] = tuple(lines[-LOG_LINES:])
-    return found
+            ends[stored.path] = tuple(lines[-LOG_LINES:])
+    return ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ def make_report(root: Path, how: ReportOptions) -> None:
     screen = Screen()
     for line in account_lines(analysis.accounts) if how.bundles else ():
         screen.say(f"  {line}")
-    one = page_one(analysis, systems_of(analysis))
-    screen.say(f"answer:   {render.answer(one.headline)}")
+    answer = page_one(analysis, systems_of(analysis))
+    screen.say(f"answer:   {render.answer(answer.headline)}")
     screen.say(f"page:     {relative_path(written.html)}")
     if how.pdf:
         pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
         screen.say(f"PDF:      {relative_path(pdf)}")
-    screen.say(f"next:     {' && '.join(one.next_commands) or 'invoke claims --here'}")
+    screen.say(f"next:     {' && '.join(answer.next_commands) or 'invoke claims --here'}")
 
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:

@@ -59,9 +59,9 @@ def run_side_by_side(root: Path, environ: Mapping[str, str]) -> int:
 
 def interpreter_variables(root: Path) -> dict[str, str]:
     """The variables that name the interpreters of those environments that are in `.venvs/`."""
-    found = {}
+    variables = {}
     for name, image in load_images(root).images.items():
         with suppress(GpudynoError):
             variable = OWN_NAMES.get(name, f"{PREFIX}_{name.upper().replace('-', '_')}")
-            found[variable] = str(VenvEngine(root).built_environment(image).interpreter)
-    return found
+            variables[variable] = str(VenvEngine(root).built_environment(image).interpreter)
+    return variables

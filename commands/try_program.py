@@ -54,12 +54,12 @@ def parse_options(until: str, minutes: str) -> TryOptions:
     """Return when a line has its answer; raises UserError for what is no share or no number."""
     share, number = until.strip().removesuffix("%"), minutes.strip().removesuffix("m")
     try:
-        found = TryOptions(float(share) / (100 if until.strip().endswith("%") else 1), float(number))
+        parts = TryOptions(float(share) / (100 if until.strip().endswith("%") else 1), float(number))
     except ValueError:
         raise UserError(f"--until {until} --minutes {minutes}: no number", remedy="write 2% and 10") from None
-    if not 0 < found.within < 1 or found.minutes <= 0:
+    if not 0 < parts.within < 1 or parts.minutes <= 0:
         raise UserError("--until is a share such as 2%, and --minutes above 0", remedy="write 2% and 10")
-    return found
+    return parts
 
 
 def parse_asked(
@@ -76,10 +76,10 @@ def parse_asked(
     """Return a line's words as what is asked; raises UserError for a pattern or a number that is none."""
     for name, pattern, group in (("match", match, "step"), ("metric", metric, "")):
         try:
-            found = re.compile(pattern) if pattern else None
+            groups = re.compile(pattern) if pattern else None
         except re.error as error:
             raise UserError(f"--{name} is no pattern: {error}", remedy="write one of Python's") from None
-        if found is not None and not (group in found.groupindex if group else found.groups):
+        if groups is not None and not (group in groups.groupindex if group else groups.groups):
             raise UserError(
                 f"--{name} '{pattern[:60]}' has no group that is taken",
                 remedy=r"write (?P<step>\d+)" if group else r"write val_loss (\S+)",
@@ -99,27 +99,27 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
 
     Raises what own_run() raises, and GateError where no process gave a figure.
     """
-    own = prepare_own_run(asked, Path.cwd())
-    if own.interpreter is not None and settings.python is None:
-        settings = settings.model_copy(update={"python": own.interpreter})
+    own_run = prepare_own_run(asked, Path.cwd())
+    if own_run.interpreter is not None and settings.python is None:
+        settings = settings.model_copy(update={"python": own_run.interpreter})
     if settings.engine == "auto":
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
-    setup = replace(run_setup.prepare_run(root, settings), plan=own.plan())
+    setup = replace(run_setup.prepare_run(root, settings), plan=own_run.plan())
     deadline = time.monotonic() + how.minutes * 60
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
         built, engine, noted = build_environments(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
-        ready = ready_run(setup, built, {}, own)
-        copy_folder(own.folder, copies_folder(root))
-        size = text.count(len(own.folder.files), "file")
-        screen.say(f"folder: {size}, {own.folder.sha256[:12]}; each process gets a copy")
+        ready = ready_run(setup, built, {}, own_run)
+        copy_folder(own_run.folder, copies_folder(root))
+        size = text.count(len(own_run.folder.files), "file")
+        screen.say(f"folder: {size}, {own_run.folder.sha256[:12]}; each process gets a copy")
         with run_lock():
-            opened = _open_session(setup, ready, own, screen)
-            watcher = TryWatcher(screen, how, len(own.sides), len(ready.stacks))
+            opened = _open_session(setup, ready, own_run, screen)
+            watcher = TryWatcher(screen, how, len(own_run.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
@@ -131,14 +131,18 @@ def _open_session(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen)
     """Return the open session that this very line began, else a new one."""
     stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
     planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
-    found, ids = (
+    earlier, ids = (
         session.find_open_session(setup.root, PLAN, session_against(setup)),
         {each.trial.id for each in planned},
     )
     asked = setup.plan.sha256, setup.machine.id
-    if found and (found.plan_sha256, found.machine) == asked and {trial.id for trial in found.trials} <= ids:
-        screen.say(f"going on with session {found.id}")
-        return found
+    if (
+        earlier
+        and (earlier.plan_sha256, earlier.machine) == asked
+        and {trial.id for trial in earlier.trials} <= ids
+    ):
+        screen.say(f"going on with session {earlier.id}")
+        return earlier
     chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
     number = session.next_session_number(machine_folder(user_state_folder()), setup.root, setup.machine.id)
     return session.open_session(setup.root, draft_session(setup, chosen, number=number))
@@ -206,8 +210,8 @@ def collect_sides(records: Sequence[Record]) -> tuple[SideRuns, ...]:
 
 
 def _side_runs(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Measurement]]) -> SideRuns:
-    own = [measured.own for _, _, measured in runs if measured.own]
-    printed = tuple(each.printed_rate for each in own if each.printed_rate)
+    finished = [measured.own for _, _, measured in runs if measured.own]
+    printed = tuple(each.printed_rate for each in finished if each.printed_rate)
     return SideRuns(
         name=name,
         stack=stack,
@@ -215,7 +219,7 @@ def _side_runs(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Meas
         rates=tuple(rate for _, rate, _ in runs),
         unit=runs[0][2].sample_unit,
         printed=printed if len(printed) == len(runs) else (),
-        printed_unit=own[0].printed_unit or "",
+        printed_unit=finished[0].printed_unit or "",
     )
 
 

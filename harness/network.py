@@ -88,10 +88,10 @@ def request_url(url: str, *, connect_seconds: float, read_seconds: float) -> req
                 headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             )
         except BROKEN as error:
-            found = network_obstacle(str(error), host)
-            if found is None and isinstance(error, requests.Timeout | requests.ConnectionError):
-                found = _dead_line(host)
-            raise found or NoNetwork(f"{host} failed ({type(error).__name__})") from None
+            obstacle = network_obstacle(str(error), host)
+            if obstacle is None and isinstance(error, requests.Timeout | requests.ConnectionError):
+                obstacle = _dead_line(host)
+            raise obstacle or NoNetwork(f"{host} failed ({type(error).__name__})") from None
         proxied = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)) is not None
         page = reply.headers.get("Content-Type", "").startswith("text/html")
         status = reply.status_code

@@ -63,10 +63,10 @@ def _file_problems(path: Path, where: str, model: type[Model]) -> Iterator[str]:
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object of JSON; raises ValueError where a key is there twice: readers differ."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a key of {', '.join(sorted(found))[:80]} is there twice")
-    return found
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError(f"a key of {', '.join(sorted(fields))[:80]} is there twice")
+    return fields
 
 
 class KnownLocks:

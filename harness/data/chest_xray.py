@@ -114,11 +114,11 @@ def check_sizes(
     split: Mapping[SplitPart, tuple[Entry, ...]], expected: Mapping[SplitPart, PatientCount]
 ) -> None:
     """Raises DataError with the first part that has not as many patients and images as it should."""
-    for part, found in split_sizes(split).items():
+    for part, size in split_sizes(split).items():
         right = expected[part]
-        if found != right:
+        if size != right:
             raise DataError(
-                f"'{TABLE}' gives {found.patients:,} patients with {found.images:,} images to '{part}' where "
+                f"'{TABLE}' gives {size.patients:,} patients with {size.images:,} images to '{part}' where "
                 f"{right.patients:,} with {right.images:,} belong",
                 remedy="take the whole table as it came",
             )

@@ -295,24 +295,24 @@ def _resolve_xrays(folders: DataFolders) -> Resolved:
     """Return where the set is that only its user can bring; nothing is generated in its place."""
     name = chest_xray.NAME
     for folder in filter(None, (folders.own, folders.cache)):
-        found = chest_xray.xray_presence(folder)
-        if found.state == "complete":
+        presence = chest_xray.xray_presence(folder)
+        if presence.state == "complete":
             sha256 = hash_file(folder / name / chest_xray.SUMS)
             return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
-        if found.state == "corrupt":
-            raise DataError(f"'{found.file}' in '{folder}': {found.why}", remedy=chest_xray.HOW)
+        if presence.state == "corrupt":
+            raise DataError(f"'{presence.file}' in '{folder}': {presence.why}", remedy=chest_xray.HOW)
     raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=chest_xray.HOW)
 
 
 def _resolve_present(dataset: Dataset, folders: DataFolders) -> Resolved | None:
     if folders.own is not None:
-        own = check_dataset(dataset, folders.own)
-        if own.state == "corrupt":
+        presence = check_dataset(dataset, folders.own)
+        if presence.state == "corrupt":
             raise DataError(
-                f"'{own.file}' in your data folder is not what its hash says: {own.why}",
+                f"'{presence.file}' in your data folder is not what its hash says: {presence.why}",
                 remedy="correct or remove it, or unset GPUDYNO_DATA",
             )
-        if own.state == "complete":
+        if presence.state == "complete":
             return _real_data(dataset, folders.own, "your folder, its hashes checked")
     if check_dataset(dataset, folders.cache).state == "complete":
         return _real_data(dataset, folders.cache, "fetched before, its hashes checked")

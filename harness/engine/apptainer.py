@@ -238,11 +238,11 @@ def read_note(sif: Path) -> SifNote | None:
 
 def archived_image_id(archive: Path) -> str:
     """The digest of the image in an archive; raises DataError where it holds none that we know."""
-    found = None
+    match = None
     with contextlib.suppress(OSError, tarfile.TarError, KeyError, TypeError, ValueError):
         with tarfile.open(archive, "r:") as tar, tar.extractfile("manifest.json") or io.BytesIO() as file:
             (entry,) = json.load(file)
-        found = _CONFIGURATION.search(entry["Config"])
-    if found is None:
+        match = _CONFIGURATION.search(entry["Config"])
+    if match is None:
         raise DataError(f"'{archive.name}' is no archive of one image", remedy="make it with `docker save`")
-    return f"sha256:{found[1]}"
+    return f"sha256:{match[1]}"

@@ -236,14 +236,14 @@ def trial_mounts(spec: RunSpec) -> tuple[Mount, ...]:
 
 def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
     """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
-    found = _variables(spec, _INSIDE, data="/data", home="/tmp")
+    variables = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
-        found |= _visibility_variables(spec.device, inside=own_devices)
+        variables |= _visibility_variables(spec.device, inside=own_devices)
     if spec.device.cdi:
         # NVIDIA's runtime, where it is the default, would add all cards, as our images ask of it.
-        found["NVIDIA_VISIBLE_DEVICES"] = "void"
-    return found
+        variables["NVIDIA_VISIBLE_DEVICES"] = "void"
+    return variables
 
 
 def container_config(spec: RunSpec) -> dict[str, Any]:

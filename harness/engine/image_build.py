@@ -73,12 +73,12 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
     path = shutil.which(connection.kind, path=environ.get("PATH"))
     if path is None or connection.kind == "podman":
         return Client(path, False, {"CONTAINER_HOST": connection.host}) if path else None
-    own = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
+    environment = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
     if command_output(path, "buildx", "version") is not None:
-        return Client(path, True, {**own, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
+        return Client(path, True, {**environment, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
     major = re.search(r"version (\d+)\.", command_output(path, "--version") or "")
     inside = major is not None and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE
-    return Client(path, False, own) if inside else None
+    return Client(path, False, environment) if inside else None
 
 
 def require_client(connection: Connection, environ: Mapping[str, str]) -> Client:

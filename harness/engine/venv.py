@@ -111,14 +111,14 @@ class VenvEngine(Processes):
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if here in image.pythons and find_spec("ensurepip") is not None:
             return sys.executable
-        found = next(filter(None, map(find_python, image.pythons)), None)
-        if found is None and here not in image.pythons:
+        interpreter = next(filter(None, map(find_python, image.pythons)), None)
+        if interpreter is None and here not in image.pythons:
             versions = " or ".join(image.pythons)
             raise NoEngine(
                 f"image '{image.name}' is locked for Python {versions}, and none of it runs here",
                 remedy=f"put a working python{image.python} on the PATH, or get it by `uv python install`",
             )
-        return found or sys.executable
+        return interpreter or sys.executable
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
         interpreter = self._find_interpreter(image)

@@ -53,12 +53,12 @@ def find_devices(files: Files) -> list[AmdDevice]:
 
     The kernel shows a container all cards; only the cards of its compute runtime are devices.
     """
-    nodes, found = compute_nodes(files), []
+    nodes, devices = compute_nodes(files), []
     cards = [(bus, folder) for bus, folder in kernel_folders(files) if bus in nodes or not nodes]
     for index, (bus, folder) in enumerate(cards):
         uuid = files.text(f"{folder}/unique_id") or None
-        found.append(AmdDevice(index, bus, folder, uuid, *nodes.get(bus, ())))
-    return found
+        devices.append(AmdDevice(index, bus, folder, uuid, *nodes.get(bus, ())))
+    return devices
 
 
 def division(files: Files, folder: str) -> str | None:

@@ -168,15 +168,15 @@ def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int 
     with driver_session(nvml) as refused:
         if refused or nvml is None:
             return None
-        found: list[tuple[int, int | None]] = []
+        processes: list[tuple[int, int | None]] = []
         for unit in find_units(nvml):
             name = "nvmlDeviceGetComputeRunningProcesses"
             running = None if unit.card is None else query(nvml, name, unit.own, read=_processes)
             if running is None:
                 return None
             held = dict([*_otherwise_running(nvml, unit.own), *running])
-            found += [(pid, size) for pid, size in held.items() if pid not in ours]
-        return len({pid for pid, _ in found}), total_bytes(size for _, size in found)
+            processes += [(pid, size) for pid, size in held.items() if pid not in ours]
+        return len({pid for pid, _ in processes}), total_bytes(size for _, size in processes)
 
 
 def _field_value(answers: Any) -> int:

@@ -82,11 +82,11 @@ def given_image(image: Image, root: Path, path: Path) -> Image:
 def known_locks(root: Path) -> dict[str, Image]:
     """By its SHA-256 each lock of a clone, with its image: the images' own, and those of second stacks."""
     images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
-    found = [*images.values()]
+    images_with_locks = [*images.values()]
     for folder in sorted((root / "docker" / FOLDER).glob("*-*")):
         image = images.get(folder.name.rpartition("-")[0])
-        found += [_second_image(image, folder.name)] if image else []
-    there = [image for image in found if (root / "docker" / image.lock).is_file()]
+        images_with_locks += [_second_image(image, folder.name)] if image else []
+    there = [image for image in images_with_locks if (root / "docker" / image.lock).is_file()]
     return {lock_sha256(root, image.lock): image for image in reversed(there)}
 
 
@@ -98,10 +98,10 @@ def locked_packages(root: Path, image: Image) -> tuple[Mapping[str, str], bool]:
 def _second_image(image: Image, name: str) -> Image:
     """The image as its second stack's folder has it."""
     folder = f"{FOLDER}/{name}"
-    own = Path(image.dockerfile).parent == Path(image.lock).parent
+    own_dockerfile = Path(image.dockerfile).parent == Path(image.lock).parent
     changes = {
         "lock": f"{folder}/lock.txt",
-        "dockerfile": f"{folder}/Dockerfile" if own else image.dockerfile,
+        "dockerfile": f"{folder}/Dockerfile" if own_dockerfile else image.dockerfile,
         "channel": image.channel and image.channel.model_copy(update={"lock": f"{folder}/channel.txt"}),
         "sources": image.sources and image.sources.model_copy(update={"lock": f"{folder}/tools.txt"}),
     }

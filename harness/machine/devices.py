@@ -194,11 +194,11 @@ _USUAL = frozenset(f"{root}{name}" for root in ("", "/usr", "/usr/local") for na
 
 def inherited_variables(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return these for a record, without the folders of programs that every system has."""
-    found = {name: [part for part in environ.get(name, "").split(":") if part] for name in INHERITED}
-    found["PATH"] = [part for part in found["PATH"] if part.rstrip("/") not in _USUAL]
+    parts_by_name = {name: [part for part in environ.get(name, "").split(":") if part] for name in INHERITED}
+    parts_by_name["PATH"] = [part for part in parts_by_name["PATH"] if part.rstrip("/") not in _USUAL]
     return {
         name: " ".join(WITHHELD if redact_value(f"{part}/", names) == WITHHELD else part for part in parts)
-        for name, parts in found.items()
+        for name, parts in parts_by_name.items()
         if parts
     }
 

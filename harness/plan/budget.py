@@ -84,11 +84,11 @@ def _priority_drops(
     priority: int, items: PlannedTrials, estimate: TrialSeconds
 ) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
     """The same of one priority: its repeats, whole protocols and rows, but for short trials in host mode."""
-    own = {item.trial.id for item in items if not _is_published(item)}
+    of_priority = {item.trial.id for item in items if not _is_published(item)}
     some = REPEATS[1]
     yield (
         f"repeats of priority {priority} beyond {some}",
-        lambda item: item.trial.id in own and item.trial.repeat > some,
+        lambda item: item.trial.id in of_priority and item.trial.repeat > some,
     )
     fulls = {item.twins: item for item in items if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
@@ -96,7 +96,7 @@ def _priority_drops(
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
         yield what, partial(_matches, twins=item.twins)
     if priority > 1:
-        yield f"rows of priority {priority}", lambda item: item.trial.id in own
+        yield f"rows of priority {priority}", lambda item: item.trial.id in of_priority
 
 
 def _is_none_of(gone: Collection[str], item: Planned) -> bool:

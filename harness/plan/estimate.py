@@ -106,7 +106,7 @@ def _epoch_size(asked: TrialRequest) -> float:
 
 def learn_speeds(prior: Speeds, records: Iterable[Record]) -> Speeds:
     """The same with what records say: those of the same model go before all that was known."""
-    own, others, setup = dict(prior.own), dict(prior.others), dict(prior.setup_seconds)
+    own_lengths, others, setup = dict(prior.own), dict(prior.others), dict(prior.setup_seconds)
     fed, epochs = dict[Row, float](), dict(prior.epochs)
     for record in records:
         asked, measured, ours = record.trial.asked, record.measurement, prior.device
@@ -120,15 +120,17 @@ def learn_speeds(prior: Speeds, records: Iterable[Record]) -> Speeds:
                 others[duration_row(asked)] = _record_length(record, theirs.power / ours.power)
             continue
         length = _record_length(record)
-        if length.seconds is not None or duration_row(asked) not in own:
-            own[duration_row(asked)] = length
+        if length.seconds is not None or duration_row(asked) not in own_lengths:
+            own_lengths[duration_row(asked)] = length
         if asked.variant.data_mode == "host" and length.seconds and length.epochs:
             epoch = length.seconds / length.epochs * _epoch_size(asked)
             fed[duration_row(asked)[:2]] = min(epoch, fed.get(duration_row(asked)[:2], epoch))
         trained = sum(epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in measured.epochs)
         setup[asked.workload] = max(0.0, record.wall_seconds - trained)
     loaders = {**prior.loader_seconds, **fed}
-    return replace(prior, own=own, others=others, loader_seconds=loaders, setup_seconds=setup, epochs=epochs)
+    return replace(
+        prior, own=own_lengths, others=others, loader_seconds=loaders, setup_seconds=setup, epochs=epochs
+    )
 
 
 def _record_length(record: Record, slower: float = 1.0) -> Length:
@@ -170,11 +172,11 @@ def _uncapped_seconds(item: Planned, speeds: Speeds) -> float:
 
 def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
     """What a trial takes that is limited to some steps; one more is taken to count the memory."""
-    found = speeds.own.get(duration_row(asked)) or speeds.others.get(duration_row(asked))
-    if found is None or found.sample_seconds is None:
+    length = speeds.own.get(duration_row(asked)) or speeds.others.get(duration_row(asked))
+    if length is None or length.sample_seconds is None:
         return FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS
     samples = (steps + 1) * asked.variant.batch_size * asked.variant.gpus
-    return samples * found.sample_seconds * _epoch_size(asked)
+    return samples * length.sample_seconds * _epoch_size(asked)
 
 
 def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
@@ -255,13 +257,13 @@ def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -
     They are this card's, else the reference card's, else another's, scaled by what both can do on paper. An
     unknown card is taken for the reference card. What a loader fed is not scaled.
     """
-    found: dict[Row, Length] = {}
+    lengths: dict[Row, Length] = {}
     fed: dict[Row, float] = {}
     rows = {card.name: card for card in cards}
-    own = rows.get(device.name) or rows.get(REFERENCE)
-    if own is None or device.kind == "cpu":
+    own_card = rows.get(device.name) or rows.get(REFERENCE)
+    if own_card is None or device.kind == "cpu":
         return Speeds(device, cards)
-    order = {REFERENCE: 1, own.name: 2}
+    order = {REFERENCE: 1, own_card.name: 2}
     for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
         side, name = claim.of, claim.of.card or ""
         epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
@@ -270,10 +272,10 @@ def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -
         if theirs is None or not (timed and claim.value and side.precision):
             continue
         row = (claim.workload, claim.protocol, side.model, side.precision, side.gpus)
-        found[row] = Length(claim.value * _slowness(own, theirs), epochs)
+        lengths[row] = Length(claim.value * _slowness(own_card, theirs), epochs)
         if side.data_mode == "host" and epochs:
             fed[row[:2]] = min(claim.value / epochs, fed.get(row[:2], claim.value))
-    return Speeds(device, cards, published=found, loader_seconds=fed)
+    return Speeds(device, cards, published=lengths, loader_seconds=fed)
 
 
 def _slowness(card: Card, other: Card) -> float:

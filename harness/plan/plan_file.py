@@ -163,12 +163,12 @@ def _read(text: bytes, where: str) -> PlanFile:
 
 def load_plan(root: Path, name: str) -> Plan:
     """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
-    found = plan_files(root)
-    if name not in found:
-        meant = suggest_name(name, found)
-        remedy = "" if meant else f"the plans are {', '.join(found)}"
+    paths = plan_files(root)
+    if name not in paths:
+        meant = suggest_name(name, paths)
+        remedy = "" if meant else f"the plans are {', '.join(paths)}"
         raise UserError(f"there is no plan '{name}'{meant}", remedy=remedy)
-    path = found[name]
+    path = paths[name]
     where = f"plans/{path.name}"
     text = path.read_bytes()
     file = _read(text, where)

@@ -68,27 +68,27 @@ def _advance(progress: Progress, event: dict[str, Any]) -> Progress:
 
 def read_segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
-    found = []
+    segments = []
     for event in _read_events(path, b'"segment"'):
         with suppress(*_UNREADABLE):
-            found.append((float(event["begin"]), float(event["end"])))
-    return tuple(found)
+            segments.append((float(event["begin"]), float(event["end"])))
+    return tuple(segments)
 
 
 def read_spans(path: Path) -> tuple[Span, ...]:
     """Return the times of setup phases, validations, checkpoints and tests; older trials have none."""
-    found: list[Span] = []
+    spans: list[Span] = []
     stage: tuple[str, float] | None = None
     for event in _read_events(path, b'"phase"', b'"stage"'):
         with suppress(*_UNREADABLE):
             if event["event"] == "phase":
-                found.append((str(event["name"]), float(event["begin"]), float(event["end"])))
+                spans.append((str(event["name"]), float(event["begin"]), float(event["end"])))
                 continue
             at = float(event["at"])
             if stage is not None and stage[0] in MARKED_STAGES:
-                found.append((*stage, at))
+                spans.append((*stage, at))
             stage = str(event["stage"]), at
-    return tuple(found[:MOST_SPANS])
+    return tuple(spans[:MOST_SPANS])
 
 
 def _read_events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:

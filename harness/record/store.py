@@ -210,11 +210,11 @@ def _read_strictly(text: bytes, where: str) -> Record:
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
     """What runs wrote under a folder of results/, each file with its path from the clone; no hidden ones."""
-    own = folder.relative_to(root).as_posix()
+    prefix = folder.relative_to(root).as_posix()
     # Paths are made, compared and taken apart at ten times the cost of names.
     names = glob(pattern, root_dir=folder)  # noqa: PTH207
     for name in sorted(names, key=lambda name: name.split("/")):
-        yield folder / name, f"{own}/{name}"
+        yield folder / name, f"{prefix}/{name}"
 
 
 def read_results(root: Path) -> Results:

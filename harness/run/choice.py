@@ -126,13 +126,13 @@ def _plan_contexts(
         for name, source in sources.items()
         if name.startswith(prefix)
     }
-    own = PlanContext(kind, setup.image.name, _lock_sha256(setup, setup.image), sources, weights)
+    context = PlanContext(kind, setup.image.name, _lock_sha256(setup, setup.image), sources, weights)
     against = session_against(setup)
     if against is None:
-        return own, seed, None
+        return context, seed, None
     lock, variables = against.lock_sha256, against.variables
-    other = replace(own, environment=against.environment, lock_sha256=lock, variables=variables)
-    return own, seed, other
+    other = replace(context, environment=against.environment, lock_sha256=lock, variables=variables)
+    return context, seed, other
 
 
 def _lock_sha256(setup: RunSetup, image: Image) -> str | None:
@@ -199,13 +199,13 @@ def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
 
     A program of the image's own may need none.
     """
-    for own, workload in dict.fromkeys(
+    for folder, workload in dict.fromkeys(
         (image.workloads, item.trial.asked.workload)
         for image in setup.images_used
         for item in able
         if item.trial.asked.environment == image.name and image.program == "python"
     ):
-        file = setup.root / "workloads" / workload_file(workload, own)
+        file = setup.root / "workloads" / workload_file(workload, folder)
         if not file.is_file():
             ending = file.stem.removeprefix(workload)
             known = {path.stem.removesuffix(ending) for path in file.parent.glob("*.py")}

@@ -85,7 +85,7 @@ def second_stack(
         )
     if len(names) + len(files) + len(pythons) > 1:
         raise PlanError("--against names two stacks at once", remedy="name one image or one lock")
-    own, image = image, serving(names[0]) if names else image
+    own_image, image = image, serving(names[0]) if names else image
     image = given_image(image, root, files[0]) if files else image
     image = moved_image(image, root, pins, wheelhouse=wheel_folder(root, settings)) if pins else image
     if pythons:
@@ -99,11 +99,13 @@ def second_stack(
         else word
         for word in asked
     )
-    packages = (lock_packages(root / "docker" / each.lock) | each.from_base for each in (own, image))
+    packages = (lock_packages(root / "docker" / each.lock) | each.from_base for each in (own_image, image))
     second = SecondStack(shown, image, variables, next(iter(pythons), None), version_changes(*packages))
-    locks = {lock_sha256(root, each.lock) for each in (own, image)}
-    if not variables and own.name == image.name and len(locks) == 1:
-        raise PlanError(f"'{second.named}' is what image '{own.name}' has", remedy="name another version")
+    locks = {lock_sha256(root, each.lock) for each in (own_image, image)}
+    if not variables and own_image.name == image.name and len(locks) == 1:
+        raise PlanError(
+            f"'{second.named}' is what image '{own_image.name}' has", remedy="name another version"
+        )
     return second
 
 

@@ -300,14 +300,14 @@ def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
 
 def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
     """What a framework would see."""
-    one = Gpu(
+    gpu = Gpu(
         index=0,
         vendor=card.vendor,
         name=device_name(card),
         architecture=card.capability,
         memory_bytes=int(card.memory_gb * GIB / card.devices) if card.memory_gb else None,
     )
-    return tuple(one.model_copy(update={"index": at}) for at in range(count * card.devices))
+    return tuple(gpu.model_copy(update={"index": at}) for at in range(count * card.devices))
 
 
 def device_name(card: Card) -> str:

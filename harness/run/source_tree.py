@@ -124,10 +124,10 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
 def _export(program: Program, repository: Path, target: Path) -> None:
     """Writes the files of the tree; raises DataError where it is another than was published."""
     named = f"program '{program.name}'"
-    found = _git(repository, "rev-parse", "--verify", f"{program.commit}:{program.path}")
-    tree = found.stdout.decode().strip()
-    if found.returncode or tree != program.tree:
-        what = f"its tree is {tree[:12]}" if found.returncode == 0 else f"it has no folder '{program.path}'"
+    answer = _git(repository, "rev-parse", "--verify", f"{program.commit}:{program.path}")
+    tree = answer.stdout.decode().strip()
+    if answer.returncode or tree != program.tree:
+        what = f"its tree is {tree[:12]}" if answer.returncode == 0 else f"it has no folder '{program.path}'"
         raise DataError(
             f"{named} at {program.commit[:12]}: {what}, where {program.tree[:12]} is asked for",
             remedy="correct the commit, the path or the tree",

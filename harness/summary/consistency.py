@@ -35,30 +35,30 @@ MEMORY_APART = 0.05
 def session_contradictions(results: Results) -> Iterator[str]:
     """Yield trials out of their session's order, attempts that lack an earlier one, and other machines."""
     sessions = {session.id: session for session in results.sessions}
-    for name, own in _by_session(results.records).items():
+    for name, records in _by_session(results.records).items():
         if name in sessions:
-            yield from _unplanned(sessions[name], own)
-        yield from _other_software(own)
-        yield from (f"{path}: {what}" for path, what, paused in _changes(own) if not paused)
+            yield from _unplanned(sessions[name], records)
+        yield from _other_software(records)
+        yield from (f"{path}: {what}" for path, what, paused in _changes(records) if not paused)
 
 
 def changes_over_pauses(results: Results) -> Iterator[str]:
     """Yield what of a machine changed between two trials with time enough for a restart."""
-    for own in _by_session(results.records).values():
-        yield from (f"{path}: {what}, after a pause" for path, what, paused in _changes(own) if paused)
+    for records in _by_session(results.records).values():
+        yield from (f"{path}: {what}, after a pause" for path, what, paused in _changes(records) if paused)
 
 
 def _by_session(records: Sequence[Stored]) -> dict[str, list[Stored]]:
-    found: dict[str, list[Stored]] = {}
+    by_session: dict[str, list[Stored]] = {}
     for stored in sorted(records, key=lambda each: each.record.started_at):
-        found.setdefault(stored.record.session, []).append(stored)
-    return found
+        by_session.setdefault(stored.record.session, []).append(stored)
+    return by_session
 
 
-def _unplanned(session: Session, own: Sequence[Stored]) -> Iterator[str]:
+def _unplanned(session: Session, records: Sequence[Stored]) -> Iterator[str]:
     places = {trial.id: place for place, trial in enumerate(session.trials)}
-    attempts = {(stored.record.trial.id, stored.record.attempt) for stored in own}
-    for stored in own:
+    attempts = {(stored.record.trial.id, stored.record.attempt) for stored in records}
+    for stored in records:
         record = stored.record
         place = places.get(record.trial.id, record.order)
         # A submission's trials have their places in the whole, of which this machine's session is a part.
@@ -122,12 +122,14 @@ def source_contradictions(known: Sequence[Stored], records: Sequence[Stored]) ->
         commit, asked = record.harness.revision, record.trial.asked
         if measured is None or commit is None or record.harness.modified:
             continue
-        one = code.setdefault((commit, asked.file, *_code_of(record, measured)), stored).record.measurement
-        if one and one.workload_sha256 != measured.workload_sha256:
+        earlier = code.setdefault(
+            (commit, asked.file, *_code_of(record, measured)), stored
+        ).record.measurement
+        if earlier and earlier.workload_sha256 != measured.workload_sha256:
             yield f"{stored.path}: its workload's code is not that of other records of commit {commit[:12]}"
         request = record.trial.id.rpartition("-")[2]
-        one = given.setdefault((commit, request), stored).record.measurement
-        if one and _given(one) != _given(measured):
+        earlier = given.setdefault((commit, request), stored).record.measurement
+        if earlier and _given(earlier) != _given(measured):
             yield f"{stored.path}: its data or protocol is not that of records of its request and commit"
 
 

@@ -124,10 +124,10 @@ def energy_contradictions(record: Record) -> Iterator[str]:
     joules = telemetry.energy.joules if telemetry else None
     if telemetry is None or measured is None or joules is None:
         return
-    found, times, windows = telemetry.energy, telemetry.times.values(), telemetry.windows
+    share, times, windows = telemetry.energy, telemetry.times.values(), telemetry.windows
     samples = measured.window.samples
-    source = found.counter_joules if found.method == "counter" else found.sampled_joules
-    whole = None if found.joules_per_sample is None else found.joules_per_sample * samples
+    source = share.counter_joules if share.method == "counter" else share.sampled_joules
+    whole = None if share.joules_per_sample is None else share.joules_per_sample * samples
     for what, other in (("its method", source), ("its samples", whole)):
         if other is not None and not math.isclose(other, joules, rel_tol=1e-6):
             yield f"its energy is {joules:.4g} J, and {what} give {other:.4g} J"
@@ -135,7 +135,7 @@ def energy_contradictions(record: Record) -> Iterator[str]:
     traces = [card.power_watts.mean.values() for card in telemetry.cards if card.power_watts]
     watts = [value for trace in traces for value in compress(trace, within) if value is not None]
     seconds = sum(end - begin for begin, end in windows)
-    if found.scope == "cards" and watts:
+    if share.scope == "cards" and watts:
         drawn = sum(watts) / len(watts) * seconds * len(traces)
         if abs(drawn / joules - 1) > ENERGY_APART:
             yield f"its energy is {joules:.4g} J, and its power gives {drawn:.4g} J"
@@ -159,7 +159,7 @@ def find_copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     first: dict[Hashable, int] = {}
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
         request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
-        found = first.setdefault((request, measured.step_us), place) if measured else place
+        original = first.setdefault((request, measured.step_us), place) if measured else place
         # So many steps are never equal to the microsecond by chance.
-        if measured and found != place and len(set(measured.step_us.values())) >= DIFFERENT:
-            yield place, found
+        if measured and original != place and len(set(measured.step_us.values())) >= DIFFERENT:
+            yield place, original

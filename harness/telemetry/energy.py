@@ -70,7 +70,7 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
     """Return all cards together over the windows; `items` are the training samples that passed in them."""
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_samples_inside(device.power or device.counter, windows) for device in devices), default=0)
-    found = Energy(scope="cards", window_seconds=seconds, samples=samples)
+    reading = Energy(scope="cards", window_seconds=seconds, samples=samples)
     reason: str | None = None
     if not devices:
         reason = "no device tells its energy or power"
@@ -83,11 +83,11 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
     elif (intervals := _fewest_intervals(devices, windows)) < LEAST_INTERVALS:
         reason = f"a window of {intervals:.1f} intervals between samples is shorter than {LEAST_INTERVALS}"
     if reason:
-        return found.model_copy(update={"unknown_because": reason})
+        return reading.model_copy(update={"unknown_because": reason})
     counted = _sum_known([counter_joules(device.counter, windows) for device in devices])
     sampled = _sum_known([sampled_joules(device.power, windows) for device in devices])
     apart = sampled / counted - 1 if counted and sampled is not None else None
-    found = found.model_copy(
+    reading = reading.model_copy(
         update={"counter_joules": counted, "sampled_joules": sampled, "disagreement": apart}
     )
     joules = counted if counted is not None else sampled
@@ -96,9 +96,9 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
     elif apart is not None and abs(apart) > WITHHOLD_ABOVE:
         reason = f"counter and sampled power differ by {apart:+.0%}"
     if joules is None or reason:
-        return found.model_copy(update={"unknown_because": reason})
+        return reading.model_copy(update={"unknown_because": reason})
     warned = apart is not None and abs(apart) > WARN_ABOVE
-    return found.model_copy(
+    return reading.model_copy(
         update={
             "joules": joules,
             "joules_per_sample": joules / items if items else None,

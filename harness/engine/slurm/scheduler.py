@@ -117,13 +117,13 @@ class Slurm:
                 f"sbatch refused '{script.name}': {why}", remedy="change the site profile, or the script"
             )
         lines = (_SENT.fullmatch(line.strip()) for line in output.splitlines())
-        found = {int(match["number"]) for match in lines if match}
-        if len(found) != 1:
+        numbers = {int(match["number"]) for match in lines if match}
+        if len(numbers) != 1:
             raise NoEngine(
                 f"sbatch took '{script.name}' and answered {output[:80]!r}, which names no one job",
                 remedy="give the same line again: it goes on with that job",
             )
-        return found.pop()
+        return numbers.pop()
 
     def states(self) -> tuple[TaskState, ...]:
         """Ask squeue once for all jobs, those included that ended a short while ago."""

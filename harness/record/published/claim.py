@@ -230,11 +230,11 @@ def expand_table(table: ClaimTable, defaults: Mapping[str, Any]) -> Iterator[dic
     shared = {**defaults, **(table.model_extra or {})}
     for row in table.rows:
         columns = list(zip(table.columns, row, strict=True))
-        own = {column: cell for column, cell in columns if _column_settings(column) is None}
+        plain_fields = {column: cell for column, cell in columns if _column_settings(column) is None}
         for column, cell in columns:
             settings = _column_settings(column)
             if settings is not None and cell not in NOT_PUBLISHED:
-                yield _claim_fields(table.id, shared, {**own, **settings}, cell)
+                yield _claim_fields(table.id, shared, {**plain_fields, **settings}, cell)
 
 
 def _column_settings(column: str) -> dict[str, OptionValue] | None:

@@ -91,14 +91,14 @@ class _Home:
 
     def __init__(self, root: Path, submission: Submission, machine: str, begun: Collection[str]) -> None:
         path = kept.submission_folder(root, submission.id) / "machines" / f"{machine}.json"
-        own = _read_session(root, path)
-        there = {trial.id for trial in own.trials}
+        session = _read_session(root, path)
+        there = {trial.id for trial in session.trials}
         new = [trial for trial in submission.whole.trials if trial.id in begun and trial.id not in there]
         block_of = submission.whole.block_of
-        blocks = (*own.blocks, *(block_of.get(trial.id, 1) for trial in new))
+        blocks = (*session.blocks, *(block_of.get(trial.id, 1) for trial in new))
         self.root = root
-        self.session = own.model_copy(update={"trials": (*own.trials, *new), "blocks": blocks})
-        self.records = [each.record for each in store.session_records(root, own)]
+        self.session = session.model_copy(update={"trials": (*session.trials, *new), "blocks": blocks})
+        self.records = [each.record for each in store.session_records(root, session)]
         if new:
             store.write_session(root, self.session)
 
@@ -135,10 +135,10 @@ def _read_session(root: Path, path: Path) -> Session:
 def submission_records(root: Path, submission: Submission) -> tuple[Record, ...]:
     """All records of a submission, of every machine that it ran on."""
     folder = kept.submission_folder(root, submission.id) / "machines"
-    found: list[Record] = []
+    records: list[Record] = []
     for path in sorted(folder.glob("*.json")):
-        found += [each.record for each in store.session_records(root, _read_session(root, path))]
-    return tuple(found)
+        records += [each.record for each in store.session_records(root, _read_session(root, path))]
+    return tuple(records)
 
 
 def _close_if_complete(
@@ -268,13 +268,13 @@ def trial_places(root: Path, submission: Submission, answer: QueueAnswer) -> tup
             owner |= {(trial, number): batch.name for number in begun.get(trial, ()) if number >= first}
     # Of two jobs of one name the newer one counts.
     states = {(one.name, one.task): one for one in sorted(answer.states, key=lambda one: one.job)}
-    found = []
+    places = []
     for batch in submission.batches:
         for trial in batch.trials:
             numbers = [n for n in begun.get(trial, ()) if owner[trial, n] == batch.name]
             state = states.get((batch.name, batch.task_index(trial)))
-            found.append(_trial_place(jobs, batch, trial, numbers, state, answer))
-    return tuple(found)
+            places.append(_trial_place(jobs, batch, trial, numbers, state, answer))
+    return tuple(places)
 
 
 def _trial_place(

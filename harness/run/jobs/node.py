@@ -103,12 +103,12 @@ def _trial_devices(job: JobSpec, machine: Machine, uuids: Mapping[str, str]) -> 
     if kind == "cpu":
         return Selection("cpu"), ""
     try:
-        found = select_devices(machine, None, uuids=uuids, environ=os.environ)
+        selection = select_devices(machine, None, uuids=uuids, environ=os.environ)
     except NoDevice as error:
         return Selection(kind), str(error)
-    taken = Selection(kind, gpus=found.gpus[: job.devices], uuids=found.uuids[: job.devices])
-    if found.kind != kind or len(taken.gpus) < job.devices:
-        seen = f"{len(found.gpus)} '{found.kind}' devices" if found.gpus else "no card"
+    taken = Selection(kind, gpus=selection.gpus[: job.devices], uuids=selection.uuids[: job.devices])
+    if selection.kind != kind or len(taken.gpus) < job.devices:
+        seen = f"{len(selection.gpus)} '{selection.kind}' devices" if selection.gpus else "no card"
         return taken, f"{job.devices} '{kind}' devices are asked on this node; the job sees {seen}"
     return taken, ""
 

@@ -135,15 +135,15 @@ def dependency(
     hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
     """
     blocks = submission.whole.block_of
-    own, key = batch.spec.trial, sweep_key(batch.spec.trial)
+    own_trial, key = batch.spec.trial, sweep_key(batch.spec.trial)
     sizes = {one.asked.variant.batch_size for one in submission.whole.trials if sweep_key(one) == key}
     smaller: list[tuple[int, str]] = []
     earlier: list[str] = []
     for other, job in sent:
         size, trial = other.spec.trial.asked.variant.batch_size, other.spec.trial
         if len(sizes) >= FEWEST_BATCH_SIZES and sweep_key(trial) == key:
-            smaller += [(size, job)] if size < own.asked.variant.batch_size else []
-        if 0 < blocks.get(trial.id, 1) < blocks.get(own.id, 1):
+            smaller += [(size, job)] if size < own_trial.asked.variant.batch_size else []
+        if 0 < blocks.get(trial.id, 1) < blocks.get(own_trial.id, 1):
             minutes = (PAUSE.total_seconds() + trial.timeout_seconds) / 60
             earlier.append(f"{job}+{minutes:.0f}")
     parts = [f"afterok:{max(smaller)[1]}"] if smaller else []

@@ -35,7 +35,7 @@ BEFORE = replace(SETTINGS, architecture_arithmetic=0.0, architecture_program=0.0
 
 
 def left_out_errors(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
-    """What the model says of a left-out card's figures, where it does not refuse.
+    """Return what the model says of a left-out card's figures, where it does not refuse.
 
     `error` is of the logarithm, `reach` that of the 90 % range.
     """
@@ -61,21 +61,21 @@ class Tables:
 
 
 def read_all_tables() -> Tables:
-    """The clone's tables."""
+    """Return the clone's tables."""
     specs, rows = load_specs(ROOT, load_cards(ROOT)), read_tables(ROOT)
     every = [row for table in rows.values() for row in table]
     return Tables(rows, every, specs, modelled(described(figures_of(every), specs)))
 
 
 def leave_out_cards(tables: Tables) -> Iterator[pd.DataFrame]:
-    """Every card left out of everything, scatter and ranges too."""
+    """Yield the errors of each card, left out of everything, scatter and ranges too."""
     for card, rows in tables.figures.groupby("card"):
         model = model_of([r for r in tables.all_rows if r.card != card], tables.specs)
         yield left_out_errors(model, rows)
 
 
 def leave_out_tables(tables: Tables) -> pd.DataFrame:
-    """Every table left out, so that its software is of no table; its cards may be in others."""
+    """Return the errors with each table left out: its software is of no table, its cards may be in others."""
     outcomes = []
     for name, table in tables.rows.items():
         asked = described(figures_of(table), tables.specs)
@@ -89,7 +89,7 @@ def leave_out_tables(tables: Tables) -> pd.DataFrame:
 
 
 def frozen_errors(tables: Tables) -> pd.DataFrame:
-    """What the model said of the tables of 2026 before they came in, each card left out of all tables."""
+    """Return what the model said of the tables of 2026 before they came in, each card left out of all."""
     before = {name: rows for name, rows in tables.rows.items() if not name.endswith(LATEST)}
     rest = [row for rows in before.values() for row in rows]
     asked = [row for name, rows in tables.rows.items() if name not in before for row in rows]
@@ -103,7 +103,7 @@ def frozen_errors(tables: Tables) -> pd.DataFrame:
 
 
 def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
-    """Prints the spread of the medians of true over expected; returns whether the goals are met."""
+    """Print the spread of the medians of true over expected; return whether the goals are met."""
     factors, met = np.exp(ratios), []
     for low, high in ((0.9, 1.1), (0.8, 1.25)):
         met.append(float(np.mean((factors >= low) & (factors <= high))))
@@ -112,7 +112,7 @@ def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float
 
 
 def print_repeats(figures: pd.DataFrame) -> None:
-    """Prints how near one card's figures in two software of a program are: what a model can hope for.
+    """Print how near one card's figures in two software of a program are: what a model can hope for.
 
     First as published, then less what the two differ by on other cards: known of software that has others.
     """
@@ -133,7 +133,7 @@ def print_repeats(figures: pd.DataFrame) -> None:
 
 
 def software_and_cards(tables: Tables) -> dict[str, bool]:
-    """Medians of true over expected: one software of a card left out, then whole cards."""
+    """Return which goals are met by medians of true over expected: software left out, then whole cards."""
     fitted = fit(tables.figures)
     figures = fitted.figures
     same, other, known, first = [], [], [], []
@@ -162,7 +162,7 @@ HEADING = f"{'left out':42} {'cards':>5} {'figures':>7}  {'coverage':>14}   {'wi
 
 
 def print_coverage(title: str, said: pd.DataFrame) -> float:
-    """Prints a row, each card counting alike, and returns the coverage."""
+    """Print a row, each card counting alike, and return the coverage."""
     by_card = (said.error <= said.reach).groupby(said.card).mean()
     coverage, error = float(by_card.mean()), float(by_card.std() / math.sqrt(len(by_card)))
     weights = 1 / said.card.map(said.card.value_counts())
@@ -173,7 +173,7 @@ def print_coverage(title: str, said: pd.DataFrame) -> float:
 
 
 def print_all() -> int:
-    """Prints everything; the number of goals that were missed."""
+    """Print everything; return the number of goals that were missed."""
     started, tables = time.monotonic(), read_all_tables()
     print(
         f"{len(tables.all_rows)} rows of one device, {len(tables.figures)} figures of "

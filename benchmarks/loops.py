@@ -111,7 +111,7 @@ def block_steps(step: TrainOneStep, device: torch.device, seconds: float) -> int
 
 
 def make_trial(folder: Path) -> TrialProcess:
-    """Return a trial without limits that reads and writes in one folder."""
+    """Return a trial without limits that reads and write in one folder."""
     asked = {"id": "loops", "seed": 1, "timeout_seconds": 86400, "asked": {"variant": {"limit": {}}}}
     (folder / "trial.json").write_text(json.dumps(asked), encoding="utf-8")
     return TrialProcess({"GPUDYNO_IN": str(folder), "GPUDYNO_OUT": str(folder)})

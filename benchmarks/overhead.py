@@ -71,7 +71,7 @@ class SideSeconds:
 
     @property
     def ratio(self) -> float:
-        """Our seconds over theirs."""
+        """Return our seconds over theirs."""
         rounds = min(len(self.ours), len(self.theirs))
         logs = np.log(np.asarray(self.ours[:rounds]) / np.asarray(self.theirs[:rounds]))
         return math.exp(float(stats.trim_mean(logs, CUT)))
@@ -87,7 +87,7 @@ class OverheadComparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of the ratio between replicates; None of fewer than five."""
+        """Return the interval of the ratio between replicates; None of fewer than five."""
         return blocks_interval(Runs(self.ratios)) if len(self.ratios) >= LEAST else None
 
     @property
@@ -101,7 +101,7 @@ class OverheadComparison:
         return 3 if half_width(interval) > NARROW else 0
 
     def line(self) -> str:
-        """The ratio in a sentence, and what more time would give where it is not narrow enough."""
+        """Return the ratio in a sentence, and what more time would give where it is not narrow enough."""
         took = f"{len(self.ratios)} replicates in {self.seconds / 60:.0f} min"
         interval = self.interval
         if interval is None:

@@ -39,14 +39,14 @@ PRECISIONS = ("fp32-ieee", "amp-fp16")
 
 
 def make_machine(place: int) -> Machine:
-    """A constructed machine with one of twenty models of card."""
+    """Return a constructed machine with one of twenty models of card."""
     made = build.machine(f"Constructed Card {place % 20}", label=str(place), digits=f"{place:012x}")
     card = made.gpus[0].model_copy(update={"unit": f"{place:016x}"})
     return made.model_copy(update={"gpus": (card,)})
 
 
 def make_record(place: int, order: int, fp32_seconds: float) -> Record:
-    """One of a machine's trials: two precisions in turn, the steps of the second half as long."""
+    """Return one of a machine's trials: two precisions in turn, the steps of the second half as long."""
     on = make_machine(place)
     asked = build.trial(build.LM, PRECISIONS[order % 2], order // 2 + 1, batch_size=20)
     measured = build.measurement(
@@ -77,7 +77,7 @@ def make_record(place: int, order: int, fp32_seconds: float) -> Record:
 
 
 def write_records(root: Path, records: int) -> None:
-    """Sessions of ten records, a machine to each: two precisions, five repeats."""
+    """Write sessions of ten records, a machine to each: two precisions, five repeats."""
     for place in range(records // PER_MACHINE):
         made = [make_record(place, order, 0.5 * (1 + place % 20 / 10)) for order in range(PER_MACHINE)]
         session = session_of(made, "f" * 64)
@@ -87,7 +87,7 @@ def write_records(root: Path, records: int) -> None:
 
 
 def build_once(root: Path) -> None:
-    """Builds the page of the results under `root` as a verb does, and prints what it took."""
+    """Build the page of the results under `root` as a verb does, and print what it took."""
     gc.set_threshold(*GARBAGE)
     begun = time.process_time()
     request = AnalysisRequest(build.STARTED + timedelta(days=30))
@@ -98,7 +98,7 @@ def build_once(root: Path) -> None:
 
 
 def measure_size(records: int) -> dict[str, float]:
-    """One size, in a process of its own."""
+    """Return what one size costs, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="gpudyno-scale-") as folder:
         write_records(Path(folder), records)
         command = [sys.executable, "-m", "benchmarks.report_scale", "--once", folder]
@@ -112,7 +112,7 @@ def measure_size(records: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Prints both sizes and whether they keep to what is allowed; returns the exit code."""
+    """Print both sizes and whether they keep to what is allowed; return the exit code."""
     few, many = (measure_size(size) for size in SIZES)
     times = many["seconds"] / few["seconds"]
     print(f"{SIZES[1]:,} against {SIZES[0]:,}: {times:.1f} times the time")

@@ -27,7 +27,7 @@ WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
 
 def accept(root: Path, settings: Settings, path: Path, records: str | None, asked: Demand) -> None:
-    """Answers pass, fail, or not the machine that was ordered; the last two by GateError.
+    """Answer pass, fail, or not the machine that was ordered; the last two by GateError.
 
     Takes the session `records`, else runs the bundle's plan. Raises GateError for a bundle that is less than
     was asked for, UserError where too little was measured to answer.
@@ -56,7 +56,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None, aske
 
 
 def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collection[str]) -> str:
-    """A session of the bundle's plan, resumed where an earlier call was stopped.
+    """Return a session of the bundle's plan, resumed where an earlier call was stopped.
 
     Another machine is refused before anything runs. A session that the bundle holds is never resumed.
     """

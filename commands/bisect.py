@@ -69,7 +69,7 @@ class Bisection:
         return ratio.inverse if is_second else ratio
 
     def _earlier_session(self, settings: Settings, how: run.RunOptions) -> str | None:
-        """The newest whole session of these two stacks, this plan and this machine."""
+        """Return the newest whole session of these two stacks, this plan and this machine."""
         setup = run.prepare_with_pins(self.root, settings, how)
         chosen = {item.trial.id for item in choose_trials(setup).planned}
         alike = [
@@ -89,7 +89,7 @@ class Bisection:
 
 
 def bisect_versions(root: Path, settings: Settings, asked: str, how: run.RunOptions) -> None:
-    """Says what it will take, measures, and prints the first version that differs, with its range."""
+    """Say what it will take, measure, and print the first version that differs, with its range."""
     match = _ASKED.fullmatch(asked)
     if match is None or settings.against:
         raise UserError(f"--bisect '{asked}' is no range of versions", remedy="write it as torch==2.9..2.13")
@@ -148,7 +148,7 @@ def _range_words(ratio: WorkRatio) -> str:
 
 
 def released_versions(package: str, wheelhouse: Path | None) -> list[str]:
-    """The versions of a package in the folder of wheels and in the package index, pre-releases left out."""
+    """Return a package's versions in the folder of wheels and the package index, without pre-releases."""
     pattern = f"{package.replace('-', '_')}-*.whl"
     versions = {path.name.split("-")[1] for path in (wheelhouse.glob(pattern) if wheelhouse else ())}
     index = command_output(sys.executable, "-m", "pip", "index", "versions", package) or ""
@@ -166,7 +166,7 @@ def _versions_between(versions: Sequence[str], first: str, last: str) -> list[st
 
 
 def _lockable_versions(root: Path, settings: Settings, package: str, versions: Sequence[str]) -> list[str]:
-    """Return the versions that the image's Python has wheels for; prints why another is skipped."""
+    """Return the versions that the image's Python has wheels for; print why another is skipped."""
     image, kept = run_setup.prepare_run(root, settings).image, []
     for version in versions:
         try:

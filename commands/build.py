@@ -31,7 +31,7 @@ MOST_OF_A_STEP = 24
 
 
 def build_data_set(root: Path, name: str, source: str = "") -> None:
-    """Fetches one data set or a program's source, or takes it from `source`, a folder or file of the user's.
+    """Fetch one data set or a program's source, or take it from `source`, a folder or file of the user's.
 
     With a program goes its data, where `source` has that. Raises NoNetwork where it cannot be had.
     """
@@ -59,7 +59,7 @@ def build_data_set(root: Path, name: str, source: str = "") -> None:
 
 
 def _find_program(root: Path, name: str) -> Program | None:
-    """A program of this clone by its name, or by the path of its file; null where that is none."""
+    """Return a program of this clone by its name, or by the path of its file; null where that is none."""
     path = name if name.endswith(".toml") else f"workloads/programs/{name}.toml"
     there = (root / path).is_file()
     return own_file.read_program((root / path).read_bytes(), path) if there else None
@@ -114,7 +114,7 @@ def data_progress(screen: Screen) -> FetchProgress:
 
 
 def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
-    """Makes the environment that the plan needs here, or says that it is made.
+    """Make the environment that the plan needs here, or say that it is made.
 
     `with_data` also fetches the plan's data, unless the image alone was named.
     """
@@ -143,7 +143,7 @@ _failed_builds: dict[tuple[str, str], MachineError] = {}
 def build_environments(
     root: Path, settings: Settings, images: Sequence[Image], engine: Engine, screen: Screen
 ) -> tuple[tuple[Built, ...], Engine, tuple[str, ...]]:
-    """The environments, the one engine that holds them, and what is to be noted of a session in them.
+    """Return the environments, the one engine that holds them, and what is to be noted of a session in them.
 
     Virtual environments take the place of a container engine that cannot build and was not asked for by name.
     """

@@ -38,7 +38,7 @@ class Packing:
 
 
 def pack(root: Path, how: Packing) -> Path:
-    """Writes a bundle of one session, or of all sessions of the page, and prints what is in it."""
+    """Write a bundle of one session, or of all sessions of the page, and print what is in it."""
     if not 0 < how.margin < 1:
         raise UserError(f"a margin of {how.margin:g} is no share of a figure", remedy="give one such as 0.05")
     now, here = datetime.now(UTC), _analysis_here(root, how)
@@ -62,7 +62,7 @@ def pack(root: Path, how: Packing) -> Path:
 
 
 def countersign(root: Path, path: Path, how: Packing, asked: Demand) -> Path:
-    """Writes a bundle again with one more signature or a time stamp, once it is judged as `asked`.
+    """Write a bundle again with one more signature or a time stamp, once it is judged as `asked`.
 
     Raises UserError where there is neither, and for a signature over a statement that has its time stamp.
     """
@@ -101,7 +101,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
 
 
 def committed_sessions(root: Path) -> frozenset[str]:
-    """The sessions that the clone came with; none where it is no clone of git's."""
+    """Return the sessions that the clone came with; none where it is no clone of git's."""
     listed = command_output(
         "git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results"
     )
@@ -118,7 +118,7 @@ def _own(here: Analysis) -> list[str]:
 def _written(
     root: Path, out: Path, envelope: Envelope, files: Mapping[str, bytes], how: Packing
 ) -> Judgement:
-    """Writes an archive and prints what it is; raises UserError where any recipient would refuse it."""
+    """Write an archive and print what it is; raises UserError where any recipient would refuse it."""
     if out.exists() and not out.is_file():
         raise UserError(f"'{out}' is no file that a bundle can replace", remedy="name another with --out")
     if how.key is not None:
@@ -138,7 +138,7 @@ def _written(
 
 
 def _say_clause(root: Path, found: Judgement) -> None:
-    """Prints the clause for an order, or why there is none."""
+    """Print the clause for an order, or why there is none."""
     order = order_of(root, found)
     session = order.leading_session
     if order.clause is None or order.clause.unproven:

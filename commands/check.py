@@ -33,14 +33,14 @@ TOOLS = (("ruff", "format", "--check"), ("ruff", "check"))
 
 
 def product_files(root: Path) -> tuple[str, ...]:
-    """The product's own Python files: what git has of its folders; the folders themselves outside of git."""
+    """Return the product's Python files that git has; outside of git the product's folders."""
     listed = command_output("git", "-C", str(root), "ls-files", "-z", "--", *PRODUCT) or ""
     found = [name for name in listed.split("\0") if name.endswith(".py") and (root / name).is_file()]
     return tuple(found) or tuple(name for name in PRODUCT if (root / name).exists())
 
 
 def tool_problems(root: Path) -> Iterator[str]:
-    """A sentence for each tool that is not content; none where the extra `test` is not installed."""
+    """Yield a sentence for each tool that is not content; none where the extra `test` is not installed."""
     files = product_files(root)
     for command in (*((*tool, *files) for tool in TOOLS), ("mypy",)):
         done = subprocess.run(
@@ -54,7 +54,7 @@ def tool_problems(root: Path) -> Iterator[str]:
 
 
 def file_problems(root: Path) -> Iterator[str]:
-    """A sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
+    """Yield a sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [
         partial(settings.load_settings, root, {}, {}),
         partial(load_purchase, root),
@@ -89,7 +89,7 @@ def file_problems(root: Path) -> Iterator[str]:
 
 
 def check_clone(root: Path) -> None:
-    """Validates every file, then lints and type-checks the product; raises GateError where anything is wrong.
+    """Validate every file, then lints and type-checks the product; raises GateError where anything is wrong.
 
     Each problem is printed as it is found, so that one's own files come first.
     """

@@ -34,7 +34,7 @@ from report.trials.key import grouped_by
 
 
 def list_claims(root: Path, study: str = "") -> None:
-    """Prints the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
+    """Print the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
     print("figure: what was published, on which card; below it in words")
@@ -49,7 +49,7 @@ def _claim_words(claim: Claim) -> str:
 
 
 def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
-    """Prints a table of the figures that this machine or that card can answer: its own card's first."""
+    """Print a table of the figures that this machine or that card can answer: its own card's first."""
     setup = prepare_for_cards(root, settings, card)
     every = load_claims(root)
     claims = every.of(study) if study else every.claims
@@ -83,7 +83,7 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
 
 
 def _print_figure(claim: Claim, said: str) -> None:
-    """Prints a figure's id and what was published, and below it what is said of it."""
+    """Print a figure's id and what was published, and below it what is said of it."""
     print(f"{claim.id}: {_value_words(claim)}, {claim.of.card or CLASSES[claim.card_class or 'any']}")
     print(*wrap_words(said, "    ", "    "), sep="\n")
 
@@ -112,7 +112,7 @@ def _range_words(answer: Answer) -> str:
 
 
 def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
-    """The answers by this machine's records and the plans that fit; by plans `alone` for a card on paper."""
+    """Return the answers by this machine's records and plans; by plans `alone` for a card by name."""
     root, cards = setup.root, load_cards(setup.root)
     prospects = _claim_prospects(setup, claims)
     if alone:
@@ -132,7 +132,7 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
 
 
 def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> None:
-    """Prints one figure's answer with every term there and here; raises UserError for an id that is not."""
+    """Print one figure's answer with every term there and here; raises UserError for an id that is not."""
     setup = prepare_for_cards(root, settings, card)
     claim = _find_claims(load_claims(root).claims, [name])[0]
     (answer,) = _claim_answers(setup, [claim], alone=bool(card))
@@ -140,7 +140,7 @@ def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> No
 
 
 def answer_lines(answer: Answer, study: str) -> list[str]:
-    """The lines of one answer: the figure, what it came to, and each term of the work."""
+    """Return the lines of one answer: the figure, what it came to, and each term of the work."""
     claim, cell = answer.claim, answer.cell
     out = [f"{claim.id}: {answer.state}", *wrap_words(f"{study}: {_claim_words(claim)}", "  ", "  ")]
     if answer.times is not None:
@@ -219,19 +219,19 @@ REASONS: Mapping[str, str] = {
 
 
 def obstacle_reason(obstacle: Obstacle) -> str:
-    """Why a figure cannot be measured here, as a clause."""
+    """Return why a figure cannot be measured here, as a clause."""
     return REASONS[obstacle.kind].format(need=obstacle.need)
 
 
 def _claim_prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
-    """What the plans of claims can do here, in the image of the line, or in all where it names none."""
+    """Return what claims' plans can do here, in the image of the line, or in all where it names none."""
     device, cards = target_device(setup.machine, setup.selection), load_cards(setup.root)
     image, cpu = setup.settings.image, setup.machine.cpu
     return device_prospects(device, setup.root, claims, cpu, cards, known_speeds(setup), image)
 
 
 def _find_claims(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
-    """The claims of those ids; raises UserError for one that there is not."""
+    """Return the claims of those ids; raises UserError for one that there is not."""
     known = {claim.id: claim for claim in claims}
     for name in sorted(set(ids) - known.keys()):
         problem = f"there is no claim '{text.clean(name, 64)}'{suggest_name(name, known)}"
@@ -242,7 +242,7 @@ def _find_claims(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
 def run_claims(
     root: Path, settings: Settings, ids: Sequence[str], where: str, how: running.RunOptions
 ) -> None:
-    """Runs the trials that some claims need, each in the plan that takes the least time for it.
+    """Run the trials that some claims need, each in the plan that takes the least time for it.
 
     With 'here' in place of ids as many claims as the settings' budget holds, those first that cost the least
     more; without both the whole plan. Raises UserError for an id that there is not, and for a claim that no
@@ -277,7 +277,7 @@ def run_claims(
 
 
 def _needed_trials(planned: Sequence[Planned], claims: Sequence[Claim], plan: str) -> frozenset[str]:
-    """The ids of the trials of a plan that claims need."""
+    """Return the ids of the trials of a plan that claims need."""
     of_roles = grouped_by(planned, lambda item: item.role)
     variants = {role: variants_of(item.trial for item in items) for role, items in of_roles.items()}
     needed = (judging_trials(claim, variants.get(claim.plans[plan], {})) for claim in claims)

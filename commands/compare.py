@@ -16,7 +16,7 @@ from report.page import render
 
 
 def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
-    """Prints two sides' figures; with a `gate`, a ratio, raises GateError where a work is slower than that.
+    """Print two sides' figures; with a `gate`, a ratio, raises GateError where a work is slower than that.
 
     Raises UserError where the gate is no ratio.
     """
@@ -36,7 +36,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
 
 
 def _parse_ratio(given: str) -> float:
-    """A ratio between 0 and 10 as a user writes it."""
+    """Return a ratio between 0 and 10 as a user writes it."""
     with suppress(ValueError):
         if 0 < float(given) < 10:
             return float(given)

@@ -25,7 +25,7 @@ Rows = Sequence[tuple[Cell, PublishedRow]]
 
 
 def expect_cards(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
-    """What is expected of a card by its name, else of the cards of offers that no record is of."""
+    """Return what is expected of a card by its name, else of the cards of offers that no record is of."""
     cards = load_cards(root)
     specs = load_specs(root, cards)
     wanted = [_find_specs(name, specs, cards)] if name else _offered_specs(analysis, specs, cards)
@@ -52,7 +52,7 @@ def _find_specs(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
 def _offered_specs(
     analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
 ) -> list[CardSpecs]:
-    """The cards of offers without records that the tables know."""
+    """Return the cards of offers without records that the tables know."""
     specs_by_card: dict[str, CardSpecs] = {}
     offers = analysis.costs.offers if analysis.costs else ()
     for name in (one.card for one in offers if not one.measured):
@@ -63,7 +63,7 @@ def _offered_specs(
 
 
 def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
-    """By a trial's path, in samples per second, of the leading cells whose work enough other cards did."""
+    """Return samples per second by a trial's path, for leading cells whose work enough other cards did."""
     rows = _record_rows(root, analysis.cells)
     asked = [(cell, row) for cell, row in rows if cell.session == analysis.lead]
     if not asked:
@@ -78,7 +78,7 @@ def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
 
 
 def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
-    """What is published of the cards of offers: how fast each should be beside each other."""
+    """Return what is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
     if costs is None or all(offer.measured for offer in costs.offers):
         return CardsOnPaper()
@@ -110,13 +110,13 @@ def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
 
 
 def _line_task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:
-    """The published work that a line is of; null where it is of none."""
+    """Return the published work that a line is of; null where it is of none."""
     paths = (cell.trials[0].path for cell in line.cells if cell)
     return next((task_of(rows[path]) for path in paths if path in rows), None)
 
 
 def _tasks_model(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> ExpectationModel:
-    """The model of the tables, and of our records of some tasks on other cards."""
+    """Return the model of the tables, and of our records of some tasks on other cards."""
     more = [row for _, row in rows if row.card not in less and task_of(row).key in tasks]
     return kept(root, load_cards(root), user_state_folder(), more)
 
@@ -124,7 +124,7 @@ def _tasks_model(root: Path, rows: Rows, tasks: set[str], less: set[str]) -> Exp
 def _sample_rate(
     model: ExpectationModel, card: CardSpecs, cell: Cell, row: PublishedRow
 ) -> ExpectedValue | None:
-    """What a card should do of a row's work, in the unit of the cell's own rate."""
+    """Return what a card should do of a row's work, in the unit of the cell's own rate."""
     said, speed = model.ask(card, task_of(row), software=software_of(row)), cell.throughput.mean
     if not isinstance(said, ExpectedValue) or speed is None:
         return None
@@ -149,6 +149,6 @@ def _record_rows(root: Path, cells: Iterable[Cell]) -> Rows:
 
 
 def _table_programs(root: Path) -> dict[str, Program]:
-    """Those that have a table, by their names."""
+    """Return those that have a table, by their names."""
     read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
     return {program.name: program for program in read if program.table}

@@ -44,7 +44,7 @@ class Change:
 
 
 def lay_out_contribution(root: Path, base: str, head: str, folder: Path) -> tuple[str, ...]:
-    """Writes what `head` adds below `folder`, and says what is wrong with it.
+    """Write what `head` adds below `folder`, and say what is wrong with it.
 
     Each is `path: what is wrong`. Nothing is written where one path is no record's place. Raises UserError
     where one of the two is no commit of this clone.
@@ -67,7 +67,7 @@ def lay_out_contribution(root: Path, base: str, head: str, folder: Path) -> tupl
 
 
 def read_changes(root: Path, base: str, head: str) -> tuple[Change, ...]:
-    """What differs between the commit that both have in common and `head`."""
+    """Return what differs between the commit that both have in common and `head`."""
     fork = run_git(root, "merge-base", _find_commit(root, base), _find_commit(root, head)).decode().strip()
     raw = run_git(root, "diff", "--raw", "--no-renames", "--no-abbrev", "-z", fork, _find_commit(root, head))
     fields = raw.decode("utf-8", errors="replace").split("\0")
@@ -90,7 +90,7 @@ def _refusal(change: Change, size: int) -> str:
 
 
 def _blob_sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
-    """The bytes of each plain file that is added, by git's own count."""
+    """Return the bytes of each plain file that is added, by git's own count."""
     added = [change for change in diff if change.letter == "A" and change.mode == _PLAIN_FILE]
     blobs = "".join(f"{change.blob}\n" for change in added).encode()
     sizes = run_git(root, "cat-file", "--batch-check=%(objectsize)", given=blobs).decode().splitlines()
@@ -104,7 +104,7 @@ def _blob_sizes(root: Path, diff: Sequence[Change]) -> dict[str, int]:
 
 
 def _duplicate_sessions(root: Path, base: str, diff: Sequence[Change]) -> Iterator[str]:
-    """A second session of an id that is here would add its runs to the first one's."""
+    """Yield each session whose id is here: its runs would be added to the first one's."""
     listed = run_git(root, "ls-tree", "-r", "-z", "--name-only", _find_commit(root, base), "--", "results")
     there = store.session_folders(listed.decode("utf-8", errors="replace").split("\0"))
     brought = (change.path for change in diff if _PLACE.fullmatch(change.path))
@@ -118,7 +118,7 @@ def _find_commit(root: Path, name: str) -> str:
 
 
 def run_git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, str] | None = None) -> bytes:
-    """What git answers; raises UserError with its last line where it refuses."""
+    """Return what git answers; raises UserError with its last line where it refuses."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *words],
@@ -142,7 +142,7 @@ def run_git(root: Path, *words: str, given: bytes = b"", environ: Mapping[str, s
 
 
 def judge_commit(root: Path, base: str, head: str) -> None:
-    """Judges the records that a commit adds; raises GateError naming how many things are wrong."""
+    """Judge the records that a commit adds; raises GateError naming how many things are wrong."""
     with TemporaryDirectory() as folder:
         refused = lay_out_contribution(root, base, head, Path(folder))
         for problem in refused:
@@ -161,7 +161,7 @@ def judge_commit(root: Path, base: str, head: str) -> None:
 
 
 def judge_mine(root: Path) -> None:
-    """Judges what this clone's results would bring, and prints the lines that send it; pushes nothing.
+    """Judge what this clone's results would bring, and print the lines that send it; pushes nothing.
 
     Raises GateError where the gate would refuse it.
     """
@@ -175,7 +175,7 @@ def judge_mine(root: Path) -> None:
 
 
 def _commit_results(root: Path) -> str:
-    """A commit of HEAD and the results that no branch holds; the clone's own index stays as it is."""
+    """Return a commit of HEAD and the results that no branch holds; the clone's own index stays as it is."""
     with TemporaryDirectory() as folder:
         names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
         environ = {**os.environ, **{f"GIT_{name}": "gpudyno" for name in names}}
@@ -194,7 +194,7 @@ def _is_commit(root: Path, name: str) -> bool:
 
 
 def _analyse_beside(root: Path, brought: Results) -> Analysis:
-    """The contribution's newest session beside this clone's records; no buyer's file."""
+    """Return the contribution's newest session beside this clone's records; no buyer's file."""
     evidence = evidence_in(root, purchase=False)
     both = (evidence.results, brought)
     records = {stored.path: stored for results in both for stored in results.records}

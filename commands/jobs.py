@@ -39,7 +39,7 @@ def ask_places(root: Path, submission: Submission, scheduler: Slurm) -> tuple[Pl
 
 
 def print_status(root: Path, scheduler: Slurm | None = None) -> None:
-    """Prints how far each open submission is, and changes nothing."""
+    """Print how far each open submission is, and change nothing."""
     scheduler = scheduler or Slurm()
     with Screen() as screen:
         for submission in _open_submissions(root, screen):
@@ -73,7 +73,7 @@ def _standing_line(submission: Submission, records: Sequence[Record], found: Seq
 
 
 def _batch_lines(submission: Submission, found: Sequence[Place]) -> Iterator[str]:
-    """A line for each batch with anything under way."""
+    """Yield a line for each batch with anything under way."""
     for batch in submission.batches:
         under_way = [place for place in found if place.batch.name == batch.name and place.in_flight]
         if not under_way:
@@ -86,7 +86,7 @@ def _batch_lines(submission: Submission, found: Sequence[Place]) -> Iterator[str
 
 
 def collect_all(root: Path, *, wait: bool = False, scheduler: Slurm | None = None) -> None:
-    """Writes the records of what has ended; with `wait`, until nothing is under way."""
+    """Write the records of what has ended; with `wait`, until nothing is under way."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.submissions_lock(root):
         while True:
@@ -117,7 +117,7 @@ def _say_collected(came: Collected, screen: Screen) -> None:
 
 
 def cancel_jobs(root: Path, scheduler: Slurm | None = None) -> None:
-    """Ends the jobs of all open submissions; what ran of them is collected as cancelled."""
+    """End the jobs of all open submissions; what ran of them is collected as cancelled."""
     scheduler = scheduler or Slurm()
     with Screen() as screen, kept.submissions_lock(root):
         for submission in _open_submissions(root, screen):

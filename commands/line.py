@@ -65,7 +65,7 @@ class Line:
     verbs: dict[str, Verb] = field(default_factory=dict)
 
     def verb(self, takes: str = "", word: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
-        """A task whose errors are one sentence on standard error and the exit code of their kind.
+        """Return a task whose errors are one sentence on standard error and the exit code of their kind.
 
         `takes` are the settings that are its options; where there are any, its body gets the Settings first.
         A word without a name is the value of the option `word`.
@@ -100,7 +100,7 @@ class Line:
         return decorate
 
     def settle(self) -> None:
-        """Puts each option of the line behind the verbs that take it; an empty line lists the verbs.
+        """Put each option of the line behind the verbs that take it; an empty line lists the verbs.
 
         A line with `--help` in any place explains its first verb.
         """
@@ -143,7 +143,7 @@ def _load_settings(root: Path, chosen: Mapping[str, Any]) -> Any:
 
 
 def parse_line(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[str], list[Given]]:
-    """A line by its verbs, and the words before the first of them."""
+    """Return a line by its verbs, and the words before the first of them."""
     before: list[str] = []
     line: list[Given] = []
     rest = list(words)
@@ -172,14 +172,14 @@ def parse_line(words: Sequence[str], verbs: Mapping[str, Verb]) -> tuple[list[st
 
 
 def _take_value(name: str, verb: Verb, rest: list[str]) -> str | None:
-    """Takes an option's value off the rest of the line, where it has one."""
+    """Take an option's value off the rest of the line, where it has one."""
     if not rest or name in verb.flags:
         return None
     return rest.pop(0)
 
 
 def place_options(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
-    """The same line with each option behind the verbs that take it: settings behind all that do.
+    """Return the same line with each option behind the verbs that take it: settings behind all that do.
 
     An option that no verb of the line takes stays where it is, and Invoke refuses it. Raises UserError where
     one setting has two values, and for words without a verb.
@@ -213,7 +213,7 @@ def place_options(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """What went wrong as one sentence on standard error, with the exit code of its kind."""
+    """Exit with what went wrong as one sentence on standard error, and the exit code of its kind."""
     try:
         yield
     except GpudynoError as error:
@@ -253,13 +253,13 @@ class _Harmless:
 
 
 def plain_stream(stream: TextIO) -> TextIO:
-    """The stream itself, for bars and colours that are ours."""
+    """Return the stream itself, for bars and colours that are ours."""
     return stream.plain if isinstance(stream, _Harmless) else stream
 
 
 @contextmanager
 def _harmless_streams() -> Iterator[None]:
-    """All that a verb prints goes through here; what a terminal has no character for is a question mark."""
+    """Hold all that a verb prints harmless; what a terminal has no character for is a question mark."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):

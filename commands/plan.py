@@ -23,7 +23,7 @@ MatrixRow = tuple[str, str, str]
 
 
 def show_plan(root: Path, settings: Settings, card: str = "") -> None:
-    """Prints a plan's trials; raises UserError for a card that results/cards.toml does not have."""
+    """Print a plan's trials; raises UserError for a card that results/cards.toml does not have."""
     setup = prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
@@ -34,7 +34,7 @@ def show_plan(root: Path, settings: Settings, card: str = "") -> None:
 
 
 def _needs_lines(setup: RunSetup, *, anywhere: bool) -> list[str]:
-    """What has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
+    """Return what has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
     needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
     data = sum(need.download_bytes for need in needs)
     each = (
@@ -54,7 +54,7 @@ def _needs_lines(setup: RunSetup, *, anywhere: bool) -> list[str]:
 
 
 def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
-    """The chosen trials, each work under its own line, then their time and all that is left out."""
+    """Return the chosen trials, each work under its own line, then their time and all that is left out."""
     shown = wrap_words(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
     works: dict[MatrixRow, list[Planned]] = {}
     for item in sort_by_importance(setup.plan, chosen.planned):
@@ -78,7 +78,7 @@ def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
 
 
 def sort_by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
-    """Lower priorities first, and among equals what the plan names first."""
+    """Return trials of lower priorities first, and among equals what the plan names first."""
     places: dict[tuple[str, str, str], int] = {}
     for measure in plan.measure:
         for variant in measure_variants(measure, plan.name):
@@ -110,6 +110,6 @@ def _variant_lines(members: Sequence[Planned]) -> list[str]:
 
 
 def wrap_words(text: str, indent: str, first: str = "") -> list[str]:
-    """The text in lines of a terminal, those after the first indented."""
+    """Return the text in lines of a terminal, those after the first indented."""
     lines = textwrap.TextWrapper(WIDTH, first, indent, break_on_hyphens=False, break_long_words=False)
     return lines.wrap(text)

@@ -159,7 +159,7 @@ def plan_on_device(asked: Plan, device: TargetDevice, image: str | None, cpu: Cp
 
 
 def _serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
-    """Whether an image, or any where none is named, has code for a device."""
+    """Return whether an image, or any where none is named, has code for a device."""
     with suppress(NoDevice):
         return bool(choose_image(images, device.kind, capability=device.capability, name=name))
     return False
@@ -187,7 +187,7 @@ def _barrier(claim: Claim, device: TargetDevice, cards: Sequence[Card], images: 
 
 
 def _has_framework(images: ImageFile, device: TargetDevice, framework: str) -> bool:
-    """Whether an image serves a device whose folder of workloads is of a framework; PyTorch needs none."""
+    """Return whether an image with workloads of a framework serves a device; PyTorch needs no folder."""
     serving = (image for name, image in images.images.items() if _serves(images, device, name))
     return any(Path(image.workloads or "pytorch").name in framework for image in serving)
 

@@ -68,7 +68,7 @@ def _key_lines(table: type[Model], known: Mapping[str, object]) -> Iterator[str]
 
 
 def quote(root: Path) -> None:
-    """Writes purchase.toml, and says so; raises UserError where it is there already."""
+    """Write purchase.toml, and say so; raises UserError where it is there already."""
     path = root / "purchase.toml"
     if path.exists():
         raise UserError(

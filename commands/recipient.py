@@ -51,7 +51,7 @@ def bundle_files(given: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def judged(root: Path, path: Path, asked: Demand, *, older: bool = False) -> Judgement:
-    """Judges a bundle and prints what it is; raises GateError where it is refused, or less than was asked."""
+    """Judge a bundle and print what it is; raises GateError where it is refused, or less than was asked."""
     found = judge(path, root, asked, older=older)
     say(root, found)
     for problem in found.problems:
@@ -65,7 +65,7 @@ def judged(root: Path, path: Path, asked: Demand, *, older: bool = False) -> Jud
 
 
 def say(root: Path, found: Judgement) -> None:
-    """Prints what a bundle is, who answers for it, and how far it is checked."""
+    """Print what a bundle is, who answers for it, and how far it is checked."""
     print(f"{found.name}: {text.count(found.files, 'file')}, {len(found.results.records)} of them records")
     for line in _lines(root, found):
         print(f"  {text.clean(line, 500)}")

@@ -41,7 +41,7 @@ LOG_LINES, LOG_LETTERS = 12, 200
 
 
 def _longer_line(analysis: Analysis) -> str:
-    """The line that a first look leads to; empty for a session of any other plan."""
+    """Return the line that a first look leads to; empty for a session of any other plan."""
     session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
     if session is None or session.plan != Settings().plan:
         return ""
@@ -87,7 +87,7 @@ class ReportOptions:
 
 
 def make_report(root: Path, how: ReportOptions) -> None:
-    """Writes the page, and prints in a few lines what it holds, where it is, and what to do next."""
+    """Write the page, and print in a few lines what it holds, where it is, and what to do next."""
     out = root / "report" / "out"
     analysis, written = write_report(root, out, how)
     screen = Screen()
@@ -103,7 +103,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
 
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
-    """Writes the page of this clone's records, or of several bundles' with equal work side by side."""
+    """Write the page of this clone's records, or of several bundles' with equal work side by side."""
     bundles = [judged(root, path, how.asked, older=how.older) for path in bundle_files(how.bundles)]
     named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
     request = AnalysisRequest(
@@ -144,7 +144,7 @@ def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:
 
 
 def _expectation_fields(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
-    """The parts of a request that the tables of this clone answer; none where it has no tables."""
+    """Return the parts of a request that the tables of this clone answer; none where it has no tables."""
     if not card and not (root / FOLDER).is_dir():
         return {}
     return {

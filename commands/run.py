@@ -64,7 +64,7 @@ class RunOptions:
 
 
 def prepare_with_pins(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
-    """What a line works with, before anything is built or fetched."""
+    """Return what a line works with, before anything is built or fetched."""
     setup = run_setup.prepare_run(root, settings)
     if not how.first:
         return setup
@@ -73,7 +73,7 @@ def prepare_with_pins(root: Path, settings: Settings, how: RunOptions) -> RunSet
 
 
 def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
-    """Runs what is missing of a plan, and says what it did.
+    """Run what is missing of a plan, and say what it did.
 
     Raises GateError where --strict meets a failed trial, or where the plan is a selfcheck that does not pass;
     CardError where --strict meets a card that is slow or wrong.
@@ -104,7 +104,7 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
 
 
 def refuse_faulty_card(root: Path, session: str) -> None:
-    """Raises CardError where a session's check finds its card slow, at two speeds or with other bits."""
+    """Raise CardError where a session's check finds its card slow, at two speeds or with other bits."""
     analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session))
     for card in analysis.checks:
         if card.longest.session == session and card.state in card_check.FAULTY:
@@ -115,7 +115,7 @@ def refuse_faulty_card(root: Path, session: str) -> None:
 
 
 def _say_selfcheck(root: Path, session: str) -> None:
-    """Prints whether a session showed a difference where there is none; raises GateError where it did."""
+    """Print whether a session showed a difference where there is none; raises GateError where it did."""
     asked = AnalysisRequest(datetime.now(UTC), session, question=Question(kind="faster", by="side"))
     analysis = analyse(evidence_in(root, purchase=False), asked)
     print(f"answer: {render.answer(page_one(analysis, systems_of(analysis)).headline)}")
@@ -153,7 +153,7 @@ def _run_trials(
 
 
 def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
-    """The open session, if what it asks for is still what this line would ask for; or `exactly` that."""
+    """Return the open session if this line would still ask for its trials; with `exactly` for no others."""
     opened = session.find_open_session(setup.root, setup.plan.name, session_against(setup))
     if opened is None:
         return None
@@ -173,7 +173,7 @@ def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exact
 
 
 def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
-    """What was run, what happened to the session's trials, and the line that goes on where some are left."""
+    """Say what was run, what happened to the session's trials, and the line that goes on with the rest."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
     again = f"`{shlex.join(('invoke', 'run', *setting_words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"

@@ -37,7 +37,7 @@ class SubmitOptions:
 
 
 def submit_plan(root: Path, settings: Settings, how: SubmitOptions, scheduler: Slurm | None = None) -> None:
-    """Sends what a plan lacks as jobs; what waits or runs already is not sent again."""
+    """Send what a plan lacks as jobs; what waits or run already is not sent again."""
     scheduler = scheduler or Slurm()
     site = load_site(root, how.site)
     setup = send.prepare_jobs(root, settings, site)
@@ -67,7 +67,7 @@ def submit_plan(root: Path, settings: Settings, how: SubmitOptions, scheduler: S
 def _unsent_batches(
     ready: ReadyRun, submission: Submission, in_flight: frozenset[str], how: SubmitOptions
 ) -> Sequence[Batch]:
-    """What is missing and in no job, as batches."""
+    """Return what is missing and in no job, as batches."""
     records = submission_records(ready.root, submission)
     missing = missing_trials(submission.whole, records, retry=how.retry)
     unsent = [item for item in missing if item.trial.id not in in_flight]
@@ -77,7 +77,7 @@ def _unsent_batches(
 def _open_submission(
     setup: RunSetup, chosen: Chosen, site: Site, how: SubmitOptions, screen: Screen
 ) -> Submission:
-    """The plan's open submission, if what it asks for is still asked for, else a new one."""
+    """Return the plan's open submission, if what it asks for is still asked for, else a new one."""
     alike = [each for each in kept.open_submissions(setup.root) if each.whole.plan == setup.plan.name]
     opened = alike[-1] if alike and not how.new_session else None
     if opened is not None and _is_still_asked(opened.whole, setup, chosen):

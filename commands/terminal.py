@@ -63,7 +63,7 @@ class Screen:
         self._progress.stop()
 
     def say(self, line: str) -> None:
-        """One line of news, as it is: no markup in it means anything."""
+        """Print one line of news as it is: no markup in it means anything."""
         self.console.print(escape_controls(line), markup=False)
 
     def move(
@@ -74,7 +74,7 @@ class Screen:
         count: str = "",
         left_seconds: float | None = None,
     ) -> None:
-        """Sets the line that moves: another label begins another wait. `left_seconds` are an estimate."""
+        """Set the line that moves: another label begins another wait. `left_seconds` are an estimate."""
         now = time.monotonic()
         if label != self._label or self._bar is None:
             self.clear()
@@ -91,7 +91,7 @@ class Screen:
             self.say(f"{shown}, {format_duration(now - self._begun)} passed{left}")
 
     def clear(self) -> None:
-        """Takes the line that moves away."""
+        """Take the line that moves away."""
         if self._bar is not None:
             self._progress.remove_task(self._bar)
         self._bar, self._label = None, ""
@@ -123,13 +123,13 @@ class PlanWatcher:
         self._ran_estimate = 0.0
 
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
-        """Trial `number` of `count` starts."""
+        """Show that trial `number` of `count` starts."""
         self._trial, self._began = trial.id, time.monotonic()
         self._label = f"[{number}/{count}] {trial_words(trial)}"
         self._screen.move(self._label, left_seconds=self._left())
 
     def _left(self) -> float | None:
-        """The seconds that the plan still takes: what was estimated, corrected by the trials that ran."""
+        """Return the seconds that the plan still takes: the estimates, corrected by the trials that ran."""
         if not self._estimates:
             return None
         pace = self._ran_seconds / self._ran_estimate if self._ran_estimate else 1.0
@@ -138,14 +138,14 @@ class PlanWatcher:
         return others * pace + max(0.0, own)
 
     def trial_goes_on(self, progress: events.Progress) -> None:
-        """The trial's newest progress."""
+        """Show the trial's newest progress."""
         count = f"{progress.done}/{progress.total or '?'} {progress.unit}s" if progress.done else ""
         self._screen.move(
             self._label, progress.done, progress.total, count or progress.stage, left_seconds=self._left()
         )
 
     def trial_ends(self, record: Record) -> None:
-        """Its record is written: what it gave, in a line."""
+        """Print what the trial gave, in a line."""
         self._ran_seconds += record.wall_seconds
         self._ran_estimate += self._estimates.pop(record.trial.id, record.wall_seconds)
         self._screen.clear()
@@ -153,17 +153,17 @@ class PlanWatcher:
         self._screen.say(line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 1]}…")
 
     def say(self, line: str) -> None:
-        """One line of news."""
+        """Print one line of news."""
         self._screen.say(line)
 
 
 def relative_path(path: Path) -> Path:
-    """A path as a person in this folder would type it."""
+    """Return a path as a person in this folder would type it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
-    """How many trials each machine's sessions planned, and what became of them."""
+    """Yield how many trials each machine's sessions planned, and what became of them."""
     for account in accounts:
         fates = ", ".join(f"{number:,} {fate}" for fate, number in account.fates)
         yield f"{text.clean(account.label)}: {text.count(account.planned, 'trial')} planned: {fates}"
@@ -172,7 +172,7 @@ def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
 
 
 def trial_words(trial: TrialSpec) -> str:
-    """A trial in a few words."""
+    """Return a trial in a few words."""
     variant = trial.asked.variant
     size = f" {variant.image_size} px" if variant.image_size else ""
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
@@ -186,7 +186,7 @@ def trial_words(trial: TrialSpec) -> str:
 
 
 def _limit_words(limit: Limit) -> str:
-    """How long a trial goes on."""
+    """Return how long a trial goes on."""
     if limit.steps is not None:
         return f" {limit.steps} steps"
     if limit.seconds is not None:
@@ -197,7 +197,7 @@ def _limit_words(limit: Limit) -> str:
 
 
 def special_words(variant: Variant) -> str:
-    """What is not as usual: several devices and how they share work, a layout, a profile, options."""
+    """Return what is not as usual: several devices and how they share work, a layout, a profile, options."""
     parallel = variant.options.get("parallel")
     words = (
         f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",
@@ -213,7 +213,7 @@ def special_words(variant: Variant) -> str:
 
 
 def result_words(record: Record) -> str:
-    """A record in a line."""
+    """Return a record in a line."""
     if record.failure is not None:
         again = " (will be tried again)" if record.failure.kind == "machinery" else ""
         return f"failed at {record.failure.stage}: {record.failure.reason}: {record.failure.message}{again}"

@@ -24,7 +24,7 @@ OWN_NAMES = {"cpu": PREFIX, "era-2019": f"{PREFIX}_ERA"}
 
 
 def run_tests(root: Path, only: str, *, whole: bool = False) -> int:
-    """Runs the tests, or pytest with the words `only`, and returns its exit code; each skip says why.
+    """Run the tests, or pytest with the words `only`, and return its exit code; each skip says why.
 
     `whole` are the long tests too.
     """
@@ -37,7 +37,7 @@ def run_tests(root: Path, only: str, *, whole: bool = False) -> int:
 
 
 def run_side_by_side(root: Path, environ: Mapping[str, str]) -> int:
-    """Runs the tests of some folders beside all others, prints what they said last; gives a code of either.
+    """Run the tests of some folders beside all others, print what they said last; give a code of either.
 
     Either half needs little more than one core.
     """
@@ -58,7 +58,7 @@ def run_side_by_side(root: Path, environ: Mapping[str, str]) -> int:
 
 
 def interpreter_variables(root: Path) -> dict[str, str]:
-    """The variables that name the interpreters of those environments that are in `.venvs/`."""
+    """Return the variables that name the interpreters of those environments that are in `.venvs/`."""
     variables = {}
     for name, image in load_images(root).images.items():
         with suppress(GpudynoError):

@@ -157,7 +157,7 @@ class TryWatcher:
         self._label = self._line = ""
 
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
-        """Process `number` starts."""
+        """Show that process `number` starts."""
         self._label = f"[{number}] {side_name(trial.asked.variant.model, trial.asked.stack, self._stacks)}"
         self._screen.move(self._label)
 

@@ -10,12 +10,12 @@ _LIST = re.compile(r"\n(?=  \S)")
 
 
 def _clean_text(text: str) -> str:
-    """What is quoted from a file or an answer commands no terminal, and begins no line of its own."""
+    """Return a text that commands no terminal and begin no line of its own, whatever it quotes."""
     return "\n".join("".join(map(_escape_letter, part)) for part in _LIST.split(text))
 
 
 def escape_controls(text: str) -> str:
-    """Lines as they are, but for what commands a terminal or turns the direction of writing."""
+    """Return lines as they are, but for what commands a terminal or turn the direction of writing."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(letter if letter in "\n\t" else _escape_letter(letter) for letter in text)

@@ -69,7 +69,7 @@ class Settings(Model):
 
 
 def load_settings(root: Path, environ: Mapping[str, str], options: Mapping[str, Any]) -> Settings:
-    """The settings of one command; raises PlanError naming the file or variable and what is wrong with it."""
+    """Return the settings of one command; raises PlanError naming the wrong file or variable."""
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
     values |= {key: value for key, value in options.items() if value not in (None, "", False)}

@@ -45,7 +45,7 @@ class Unpacked:
 
 
 def pack(files: Mapping[str, bytes], out: IO[bytes]) -> None:
-    """Writes the files, in their order, under their names below the top folder, with no owner, mode or time.
+    """Write the files, in their order, under their names below the top folder, with no owner, mode or time.
 
     Raises UserError for a name that `unpack` would refuse.
     """
@@ -62,7 +62,7 @@ def pack(files: Mapping[str, bytes], out: IO[bytes]) -> None:
 
 
 def unpack(path: Path, folder: Path) -> Unpacked:
-    """Reads an archive into an empty `folder`, as far as it can be read; what is damaged is a problem.
+    """Read an archive into an empty `folder`, as far as it can be read; what is damaged is a problem.
 
     Raises UserError where it cannot be opened, or holds a name that leaves its folder, a link or a device, a
     name twice, or more files or bytes than a bundle has; MachineError where Python is too old.
@@ -122,7 +122,7 @@ class _Bounded(io.BufferedIOBase):
         return self._at
 
     def finish(self) -> None:
-        """Reads to the end of the file, where its checksum is; raises ReadError where more is there."""
+        """Read to the end of the file, where its checksum is; raises ReadError where more is there."""
         while piece := self.read(_PIECE_BYTES):
             if piece.strip(b"\0"):
                 raise tarfile.ReadError("something follows its end")
@@ -146,7 +146,7 @@ def _extract(source: _Bounded, folder: Path, unpacked: Unpacked) -> None:
 
 
 def _safe_name(info: tarfile.TarInfo, taken: set[str]) -> str:
-    """The name below the top folder, added to `taken` with a slash behind each folder that it lies in.
+    """Return the name below the top folder, added to `taken` with a slash behind each folder that it lies in.
 
     Raises UserError for whatever is no plain file of a bundle.
     """

@@ -87,7 +87,7 @@ def sealed(statement: Statement, key: Path | None) -> Envelope:
 
 
 def write(envelope: Envelope, files: Mapping[str, bytes], stamp: bytes | None, path: Path) -> None:
-    """Writes one archive of the files, with the statement first, and behind it its time stamp.
+    """Write one archive of the files, with the statement first, and behind it its time stamp.
 
     Raises UserError for a stamp of another statement.
     """

@@ -237,7 +237,7 @@ def _believed(stored: Stored, locks: Container[str]) -> Stored:
 def _stated_problems(
     stated: Predicate, results: Results, plans: Mapping[str, str], locks: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield what is stated of the files and they deny, and the plans and locks that nothing in them names."""
+    """Yield what is stated of the files and they deny, and the plans and lock that nothing in them names."""
     where, records = contents.STATEMENT, results.records
     if (stated.session, stated.machine) not in {(one.id, one.machine) for one in results.sessions}:
         yield f"{where}: session {stated.session} of machine {stated.machine} is not in it"
@@ -262,7 +262,7 @@ def _other_figures(stated: Predicate, results: Results) -> Iterator[str]:
 
 
 def _missing(results: Results, plans: Container[str], locks: Container[str]) -> Iterator[str]:
-    """Yield the plans and locks that sessions and records name, and that are not in the bundle."""
+    """Yield the plans and lock that sessions and record name, and that are not in the bundle."""
     for session in results.sessions:
         if session.plan_sha256 not in plans:
             yield f"the plan '{session.plan}' as session {session.id} ran it"

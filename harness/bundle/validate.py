@@ -85,7 +85,7 @@ class KnownLocks:
             self.problems = (str(error),)
 
     def unlike(self, record: Record) -> Iterator[str]:
-        """What a record that says it is pinned has installed otherwise than its lock has it."""
+        """Yield what a record that says it is pinned has installed otherwise than its lock has it."""
         environment, measured = record.environment, record.measurement
         lock = self._of.get(environment.lock_sha256 or "")
         if lock is None or measured is None or not environment.pinned:

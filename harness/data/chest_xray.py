@@ -65,7 +65,7 @@ WHOLE: Mapping[SplitPart, PatientCount] = {
 
 
 def read_table(path: Path) -> tuple[Entry, ...]:
-    """The table's rows in their order; raises DataError naming the line that is none."""
+    """Return the table's rows in their order; raises DataError naming the line that is none."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         missing = {"Image Index", "Finding Labels", "Patient ID"} - set(rows.fieldnames or ())
@@ -94,7 +94,7 @@ def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
 
 
 def split_patients(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
-    """The images of each part, by patient, the patients in the order of their numbers."""
+    """Return the images of each part, by patient, the patients in the order of their numbers."""
     entries = tuple(entries)
     patients = sorted({entry.patient for entry in entries})
     train = int(PATIENT_SHARES["train"] * len(patients))
@@ -106,14 +106,14 @@ def split_patients(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...
 
 
 def split_sizes(split: Mapping[SplitPart, tuple[Entry, ...]]) -> dict[SplitPart, PatientCount]:
-    """Patients and images of each part."""
+    """Return patients and images of each part."""
     return {part: PatientCount(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
 
 
 def check_sizes(
     split: Mapping[SplitPart, tuple[Entry, ...]], expected: Mapping[SplitPart, PatientCount]
 ) -> None:
-    """Raises DataError with the first part that has not as many patients and images as it should."""
+    """Raise DataError with the first part that has not as many patients and images as it should."""
     for part, size in split_sizes(split).items():
         right = expected[part]
         if size != right:
@@ -125,7 +125,7 @@ def check_sizes(
 
 
 def xray_presence(folder: Path) -> Presence:
-    """What a data folder has of it made ready."""
+    """Return what a data folder has of it made ready."""
     ours = folder / NAME
     if not (ours / SUMS).is_file():
         return Presence("missing")

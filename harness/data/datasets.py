@@ -59,18 +59,18 @@ class Dataset:
 
     @property
     def subfolder(self) -> str:
-        """The part of a data folder that holds it."""
+        """Return the part of a data folder that holds it."""
         return self.members[0].path.split("/")[0]
 
     @property
     def sha256(self) -> str:
-        """What a record calls this data: the SHA-256 over `path sha256` of each file trained on, sorted."""
+        """Return how a record calls this data: the SHA-256 over sorted `path sha256` of its files."""
         lines = sorted(f"{member.path} {member.sha256}\n" for member in self.members if member.trained_on)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def download_bytes(self) -> int:
-        """What is downloaded, as far as its sizes are known."""
+        """Return what is downloaded, as far as its sizes are known."""
         return sum(download.size or 0 for download in self.downloads)
 
 
@@ -221,7 +221,7 @@ CHEST_XRAY = "chestxray"
 
 
 def check_name(name: str) -> str:
-    """The name of a data set; raises ValueError listing those there are."""
+    """Return the name of a data set; raises ValueError listing those there are."""
     if name in DATASETS or name == CHEST_XRAY:
         return name
     raise ValueError(f"no data set is called '{name[:80]}'; take one of {', '.join((*DATASETS, CHEST_XRAY))}")
@@ -237,14 +237,14 @@ class Presence:
 
 
 def find_dataset(name: str) -> Dataset:
-    """The data set of that name; raises UserError listing those there are."""
+    """Return the data set of that name; raises UserError listing those there are."""
     if name not in DATASETS:
         raise UserError(f"no data set is called '{name}'", remedy=f"take one of {', '.join(DATASETS)}")
     return DATASETS[name]
 
 
 def check_dataset(dataset: Dataset, folder: Path) -> Presence:
-    """What `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
+    """Return what `folder` has of it: complete (every hash agrees), missing (nothing of it), or corrupt."""
     absent = [member.path for member in dataset.members if not (folder / member.path).is_file()]
     if len(absent) == len(dataset.members):
         return Presence("missing")
@@ -255,13 +255,13 @@ def check_dataset(dataset: Dataset, folder: Path) -> Presence:
 
 
 def first_fault(members: Iterable[Member], folder: Path) -> tuple[str, str] | None:
-    """The first member whose size or hash is not the table's, and why; None where all agree."""
+    """Return the first member whose size or hash is not the table's, and why; None where all agree."""
     faults = ((member.path, member_fault(member, folder / member.path)) for member in members)
     return next(((path, why) for path, why in faults if why), None)
 
 
 def member_fault(wanted: Member | Download, path: Path) -> str | None:
-    """Why a file is not of the size and hash that are wanted; None where it is."""
+    """Return why a file is not of the size and hash that are wanted; None where it is."""
     try:
         size = path.stat().st_size
         if wanted.size is not None and size != wanted.size:

@@ -53,12 +53,12 @@ class Resolved:
 
 
 def cache_folder() -> Path:
-    """Where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
+    """Return where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
     return user_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
 
 
 def default_folder() -> Path:
-    """The folder that data is fetched into: `data` in `GPUDYNO_CACHE` or the user's cache folder."""
+    """Return the folder that data is fetched into: `data` in `GPUDYNO_CACHE` or the user's cache folder."""
     return cache_folder() / "data"
 
 
@@ -76,7 +76,7 @@ FetchProgress = Callable[[str, int, int | None], None]
 
 
 def show_nothing(label: str, done_bytes: int, total_bytes: int | None) -> None:
-    """A progress that shows nothing."""
+    """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class Deadline:
     began: float = field(default_factory=time.monotonic)
 
     def left(self) -> float:
-        """Seconds left; infinite without a limit."""
+        """Return seconds left; infinite without a limit."""
         if self.seconds is None:
             return float("inf")
         return self.began + self.seconds - time.monotonic()
 
     def hold(self, label: str) -> None:
-        """Raises NoNetwork once the time is over."""
+        """Raise NoNetwork once the time is over."""
         if self.left() <= 0:
             waited = f"did not arrive within {self.seconds:.0f} s" if self.seconds else "was not waited for"
             raise NoNetwork(
@@ -105,7 +105,7 @@ class Deadline:
 def download_file(
     item: Download, folder: Path, *, deadline: Deadline, progress: FetchProgress = show_nothing
 ) -> Path:
-    """Fetches `item` into `folder` and returns its path, its hash having been checked.
+    """Fetch `item` into `folder` and return its path, its hash having been checked.
 
     Raises NoNetwork when no mirror could give it in time (Offline: none answered), MachineError where a
     certificate or a proxy prevented it, DataError when a mirror gave something else, and OSError when
@@ -160,7 +160,7 @@ def _transfer(url: str, item: Download, part: Path, deadline: Deadline, progress
 def _write(
     reply: requests.Response, item: Download, part: Path, deadline: Deadline, progress: FetchProgress
 ) -> bool:
-    """Writes what arrives; returns false where it is more than belongs."""
+    """Write what arrives; return false where it is more than belongs."""
     length = reply.headers.get("Content-Length", "")
     total = item.size if item.size is not None else int(length) if length.isdigit() else None
     done = 0
@@ -183,7 +183,7 @@ def fetch_dataset(
     progress: FetchProgress = show_nothing,
     deadline: Deadline | None = None,
 ) -> None:
-    """Makes the data set complete in `folder`; does nothing where it is already.
+    """Make the data set complete in `folder`; do nothing where it is already.
 
     Raises NoNetwork when no mirror could give it (or not within the deadline), DataError when a mirror gave
     something else, NoSpace when the disk is full, and Busy while another gpudyno fetches into that folder.
@@ -200,7 +200,7 @@ def fetch_dataset(
 
 
 def find_members(dataset: Dataset, given: Path) -> dict[str, Path]:
-    """Where a folder, or a file, of the user's has a data set's members: as in a data folder, or flat."""
+    """Return where the user's folder or file has a data set's members, as in a data folder or flat."""
     places = {
         member.path: (given / member.path, given / Path(member.path).name, given)
         for member in dataset.members
@@ -210,7 +210,7 @@ def find_members(dataset: Dataset, given: Path) -> dict[str, Path]:
 
 
 def bring_dataset(dataset: Dataset, given: Path, folder: Path) -> None:
-    """Takes a data set out of a folder, or a file, of the user's, each member checked by its hash.
+    """Take a data set out of a folder, or a file, of the user's, each member checked by its hash.
 
     Raises UserError for a member that is not there, DataError for one that is not what its hash says.
     """
@@ -234,7 +234,7 @@ def _needed_bytes(datasets: Sequence[Dataset]) -> int:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[Path]:
-    """Holds the folder for this process, with a place in it for what is not whole yet.
+    """Hold the folder for this process, with a place in it for what is not whole yet.
 
     What a killed one left half unpacked is cleared away.
     """
@@ -258,7 +258,7 @@ def resolve_datasets(
     progress: FetchProgress = show_nothing,
     fetching: bool = True,
 ) -> dict[str, Resolved]:
-    """Where each data set is, fetching what is missing, the smallest first.
+    """Return where each data set is, fetching what is missing, the smallest first.
 
     The user's folder is asked first and then ours. With `allow_generated` a data set that cannot be had, at
     once without a network or after `deadline_seconds` of downloading in all, is answered as generated; else
@@ -340,7 +340,7 @@ def _put_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None
 
 
 def _unpack(item: Download, archive: Path, folder: Path) -> None:
-    """Writes the files that the table names, and no other, under the names that the table gives them."""
+    """Write the files that the table names, and no other, under the names that the table gives them."""
     try:
         for name, stream in _streams(item, archive):
             target = folder / item.holds[name]

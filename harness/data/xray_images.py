@@ -62,7 +62,7 @@ def prepare_xrays(
     expected: Mapping[SplitPart, PatientCount] = WHOLE,
     watch: Watch = lambda done, of: None,
 ) -> Prepared:
-    """Makes `folder`/chestxray of what lies anywhere below `source`, in place of one that is there.
+    """Make `folder`/chestxray of what lies anywhere below `source`, in place of one that is there.
 
     Raises UserError where `source` has no table, DataError where the table, its counts or an image are not as
     they should be, NoSpace and Busy as fetching does.
@@ -108,7 +108,7 @@ def _read_source(
 
 
 def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
-    """Writes the array under a temporary name, by threads: Pillow works outside of Python's lock."""
+    """Write the array under a temporary name, by threads: Pillow works outside of Python's lock."""
     shape = (len(paths), PIXELS, PIXELS)
     with write_then_rename(target) as unfinished, ThreadPoolExecutor() as pool:
         array = np.lib.format.open_memmap(unfinished, mode="w+", dtype=np.uint8, shape=shape)
@@ -123,13 +123,13 @@ def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
 
 
 def _read_images(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[np.ndarray]:
-    """The images in their order, some of them ahead."""
+    """Yield the images in their order, some of them ahead."""
     for first in range(0, len(paths), AHEAD):
         yield from pool.map(resize_image, paths[first : first + AHEAD])
 
 
 def resize_image(path: Path) -> np.ndarray:
-    """An image as Karmanov 2018 made it, bilinear to a square, in one channel; raises DataError naming it."""
+    """Return an image as in Karmanov 2018: a bilinear square in one channel; raises DataError naming it."""
     try:
         with Image.open(path) as image:
             small = image.resize((PIXELS, PIXELS), Image.Resampling.BILINEAR).convert("RGB").convert("L")

@@ -51,7 +51,7 @@ def examine_surroundings(around: Surroundings, estimate: PlanEstimate | None = N
 
 
 def diagnosis_lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """One line a diagnosis, its remedy below it."""
+    """Return one line a diagnosis, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
     shown = []
     for diagnosis in diagnoses:

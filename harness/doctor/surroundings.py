@@ -39,7 +39,7 @@ class Node:
 
 
 def device_files(files: Files) -> tuple[Node, ...]:
-    """AMD's device files: /dev/kfd and the render nodes of /dev/dri."""
+    """Return AMD's device files: /dev/kfd and the render nodes of /dev/dri."""
     render = [f"/dev/dri/{name}" for name in files.names("/dev/dri") if name.startswith("render")]
     there = [path for path in ("/dev/kfd", *render) if files.exists(path)]
     groups = {path: (files.root / path.lstrip("/")).stat().st_gid for path in there}
@@ -47,7 +47,7 @@ def device_files(files: Files) -> tuple[Node, ...]:
 
 
 def older_rocm_warning(files: Files, base: str) -> str:
-    """What it means where this host's ROCm is older than that of an image's base; empty where it is not."""
+    """Return what it means that this host's ROCm is older than an image's; empty where it is not."""
     host = re.match(r"(\d+)\S*", files.text("/opt/rocm/.info/version") or "")
     wanted = re.search(r"rocm(\d+)", base)
     if host is None or wanted is None or int(host[1]) >= int(wanted[1]):

@@ -37,7 +37,7 @@ _CDI_SIGN = re.compile(r"\bcdi\b|(?:libcuda|libnvidia|/dev/nvidia).*no such file
 
 @contextmanager
 def engine_errors(engine: str, doing: str) -> Iterator[None]:
-    """Raises NoEngine where the service does not answer, and what its refusal means where it says no."""
+    """Raise NoEngine where the service does not answer, and what its refusal means where it says no."""
     try:
         yield
     except docker.errors.APIError as refusal:
@@ -55,7 +55,7 @@ def engine_errors(engine: str, doing: str) -> Iterator[None]:
 
 
 def refusal_error(engine: str, doing: str, explanation: str) -> MachineError:
-    """The error for an engine's explanation of why it would not do a thing."""
+    """Return the error for an engine's explanation of why it would not do a thing."""
     clause = " ".join(str(explanation).split())
     lower = clause.lower()
     if "no space left" in lower:

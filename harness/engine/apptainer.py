@@ -47,13 +47,13 @@ ABSENT = NoEngine(
 
 
 def find_client(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Apptainer on PATH, else Singularity; null where neither is."""
+    """Return Apptainer on PATH, else Singularity; null where neither is."""
     found = (shutil.which(name, path=environ.get("PATH")) for name in CLIENTS)
     return next((path for path in found if path), None)
 
 
 def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ...], dict[str, str]]:
-    """One trial as `apptainer exec`: its words, and the variables that it hands over. Pure.
+    """Return one trial as `apptainer exec`: its words, and the variables that it hands over. Pure.
 
     A variable is handed over by its own name with a prefix, since --env parts a value at its commas. A home
     folder cannot be set so. Only `root` may choose another user inside.
@@ -75,7 +75,7 @@ def exec_line(spec: RunSpec, program: str, *, root: bool) -> tuple[tuple[str, ..
 
 
 def _mount_value(source: Path, target: str, *, read_only: bool) -> str:
-    """One mount, as a line of comma-separated values, in which a path may have commas and quotes."""
+    """Return one mount, as a line of comma-separated values, in which a path may have commas and quotes."""
     parts = ("type=bind", f"source={source}", f"destination={target}", *(("ro",) if read_only else ()))
     return ",".join(_quote_value(part) for part in parts)
 
@@ -95,13 +95,13 @@ class ApptainerEngine(Processes):
     name: EngineName = "apptainer"
 
     def user(self) -> User:
-        """Who trials run as: the caller; where that is root, a user of no rights."""
+        """Return who trials run as: the caller; where that is root, a user of no rights."""
         if os.geteuid() == 0:
             return User()
         return User(os.getuid(), os.getgid())
 
     def build(self, image: Image, say: Say) -> Built:
-        """Makes the SIF of an archive, or finds it made; raises NotBuilt, NoSpace or MachineError."""
+        """Make the SIF of an archive, or find it made; raises NotBuilt, NoSpace or MachineError."""
         tag = self.settings.spec(image).tag
         sif, archive = sif_path(self.root, tag), archive_path(self.root, tag)
         if not sif.is_file() and archive.is_file():
@@ -130,7 +130,7 @@ class ApptainerEngine(Processes):
             store.write_whole(sif.with_suffix(".json"), note.model_dump_json() + "\n", replace=True)
 
     def expected_environment(self, image: Image) -> Built:
-        """The environment as `build` would make it."""
+        """Return the environment as `build` would make it."""
         spec = self.settings.spec(image)
         sif = sif_path(self.root, spec.tag)
         return Built(self._environment(spec, read_note(sif)), sif=sif)
@@ -173,7 +173,7 @@ class ApptainerEngine(Processes):
         return made.model_copy(update={"sif_sha256": note.sif_sha256 if note else None})
 
     def start(self, spec: RunSpec) -> Handle:
-        """Starts the trial as a process of the user's, which has the container's as its children.
+        """Start the trial as a process of the user's, which has the container's as its children.
 
         Raises NotBuilt where the SIF is gone.
         """
@@ -193,13 +193,13 @@ class ApptainerEngine(Processes):
         return self._begin(words, {**variables, "GPUDYNO_OUT": str(spec.folders.output)}, work)
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Removes an ended attempt's temporary files."""
+        """Remove an ended attempt's temporary files."""
         for name in ("home", "tmp"):
             shutil.rmtree(work / name, ignore_errors=True)
 
 
 def require_client(environ: Mapping[str, str]) -> str:
-    """Apptainer's program; raises NoEngine with what to do."""
+    """Return Apptainer's program; raises NoEngine with what to do."""
     program = find_client(environ)
     if program is None:
         raise ABSENT
@@ -225,7 +225,7 @@ def sif_path(root: Path, tag: str) -> Path:
 
 
 def read_note(sif: Path) -> SifNote | None:
-    """What is known of a SIF; null where nothing is. Raises DataError for a note that cannot be read."""
+    """Return what is known of a SIF, null for nothing; raises DataError for a note that cannot be read."""
     path = sif.with_suffix(".json")
     if not path.is_file():
         return None
@@ -237,7 +237,7 @@ def read_note(sif: Path) -> SifNote | None:
 
 
 def archived_image_id(archive: Path) -> str:
-    """The digest of the image in an archive; raises DataError where it holds none that we know."""
+    """Return the digest of the image in an archive; raises DataError where it holds none that we know."""
     match = None
     with contextlib.suppress(OSError, tarfile.TarError, KeyError, TypeError, ValueError):
         with tarfile.open(archive, "r:") as tar, tar.extractfile("manifest.json") or io.BytesIO() as file:

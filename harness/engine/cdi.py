@@ -19,7 +19,7 @@ CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 
 def cdi_devices(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> tuple[str, ...]:
-    """The devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
+    """Return the devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
     return tuple(
         sorted({device for text in _specifications(files, folders) for device in _specified_devices(text)})
     )
@@ -42,7 +42,7 @@ def _specified_devices(text: str) -> list[str]:
 
 
 def cdi_names(device: DeviceRequest, named: Sequence[str]) -> tuple[str, ...]:
-    """The request's cards as a specification names them: by UUID, by index, or all together; else none."""
+    """Return the request's cards as a specification names them: by UUID, by index, or as all; else none."""
     names = []
     for place in range(max(len(device.ids), len(device.indices))):
         marks = (*device.ids[place : place + 1], *map(str, device.indices[place : place + 1]))

@@ -50,7 +50,7 @@ def choose_engine(
     architecture: str | None = None,
     refuse: bool = True,
 ) -> tuple[Engine, tuple[str, ...]]:
-    """The engine, and what a person should hear where it is another than was hoped for.
+    """Return the engine, and what a person should hear where it is another than was hoped for.
 
     `device` and `architecture` are this machine's, which a container has to serve; without them it is not
     asked whether it does. Raises NoEngine for an engine asked for that does not answer, and unless `refuse`
@@ -90,7 +90,7 @@ def choose_engine(
 def _image_refusal(
     engine: DockerEngine, choice: str, image: Image, device: DeviceRequest | None, architecture: str | None
 ) -> str | None:
-    """Why trials cannot run in this engine's containers, in one clause; null where they can.
+    """Return why trials cannot run in this engine's containers, in one clause; null where they can.
 
     An engine asked for by name may emulate another processor.
     """
@@ -102,7 +102,7 @@ def _image_refusal(
 
 
 def _require_wheels_in_clone(root: Path, settings: Settings) -> None:
-    """An image's build sees only the clone: wheels from elsewhere would silently not be used."""
+    """Refuse wheels from elsewhere than the clone, which an image's build does not see."""
     if settings.wheelhouse and Path(settings.wheelhouse).resolve() != (root / WHEELHOUSE).resolve():
         raise PlanError(
             f"an image takes wheels from the clone's folder '{WHEELHOUSE}', not from '{settings.wheelhouse}'",
@@ -128,7 +128,7 @@ def _no_container_note(lost: str) -> str:
 def fall_back_to_venv(
     root: Path, settings: Settings, image: Image, engine: Engine, error: MachineError
 ) -> tuple[VenvEngine, str]:
-    """The virtual environment in place of an engine that cannot build, and what a person should hear.
+    """Return the virtual environment in place of an engine that cannot build, and what a person should hear.
 
     Raises the error itself where the engine was asked for by name, or no virtual environment is possible.
     """
@@ -147,7 +147,7 @@ class Search:
 
 
 def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Where an engine may listen, as DOCKER_HOST would name it. Where a variable names one, only there."""
+    """Return where an engine may listen, as DOCKER_HOST names it; only there where a variable names one."""
     for name in ("DOCKER_HOST", "CONTAINER_HOST"):
         if environ.get(name):
             return (environ[name],)
@@ -167,14 +167,14 @@ def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def search_engines(environ: Mapping[str, str]) -> Search:
-    """Asks at every place in turn."""
+    """Ask at every place in turn."""
     answers = [_ask_place(host) for host in engine_places(environ)]
     connections = tuple(answer for answer in answers if isinstance(answer, Connection))
     return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
 
 
 def _ask_place(host: str) -> Connection | str | None:
-    """The engine at a place, or one clause that says why there is none; null where nothing is."""
+    """Return the engine at a place, or one clause that says why there is none; null where nothing is."""
     problem = _place_problem(host)
     if problem is not None:
         return problem or None
@@ -192,7 +192,7 @@ def _ask_place(host: str) -> Connection | str | None:
 
 
 def _place_problem(host: str) -> str | None:
-    """Why a place is not worth asking: empty where there simply is none, null where it is."""
+    """Return why a place is not worth asking: empty where there simply is none, null where it is."""
     scheme, _, rest = host.partition("://")
     if scheme in ("tcp", "http", "https") and urlsplit(host).hostname in _LOOPBACK:
         return None
@@ -215,7 +215,7 @@ def find_engine(
     passed: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> DockerEngine:
-    """The first engine that answers.
+    """Return the first engine that answers.
 
     `passed` are the user's variables that trials see; their environment's record names them.
     Raises NoEngine where none answers: with what to do, where it was asked for by name.

@@ -58,7 +58,7 @@ class DeviceRequest:
         return self.ids or tuple(map(str, self.indices))
 
     def first(self, count: int) -> DeviceRequest:
-        """The same for the first `count` of the cards."""
+        """Return the same for the first `count` of the cards."""
         every = self.every and count >= len(self.marks)
         return replace(self, ids=self.ids[:count], indices=self.indices[:count], every=every)
 
@@ -91,12 +91,12 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """The container's name: session, trial and attempt."""
+        """Return the container's name: session, trial and attempt."""
         return run_name(self.session, self.trial.id, self.attempt)
 
 
 def run_name(session: str, trial_id: str, attempt: int) -> str:
-    """The name of one attempt, as an engine knows it."""
+    """Return the name of one attempt, as an engine knows it."""
     return f"gpudyno-{session}-{trial_id}.a{attempt}"
 
 
@@ -139,7 +139,7 @@ _INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/wor
 
 
 def _variables(spec: RunSpec, folders: TrialFolders, *, data: str, home: str) -> dict[str, str]:
-    """The environment of a trial: its folders, its caches, and what the user's own variables pass in."""
+    """Return the environment of a trial: its folders, its caches, and the user's variables that pass."""
     cache = folders.cache
     return {
         **spec.passed,
@@ -177,7 +177,7 @@ OWN_VARIABLES = frozenset(
 
 
 def _visibility_variables(device: DeviceRequest, *, inside: bool = False) -> dict[str, str]:
-    """Shows a trial its own cards and no others.
+    """Show a trial its own cards and no others.
 
     A container (`inside`) holds the trial's CUDA devices alone, counted from 0; AMD's it holds all.
     """
@@ -224,7 +224,7 @@ class Mount:
 
 
 def trial_mounts(spec: RunSpec) -> tuple[Mount, ...]:
-    """The folders of one trial in a container."""
+    """Return the folders of one trial in a container."""
     return (
         Mount(spec.folders.input, "/in", read_only=True),
         Mount(spec.folders.output, "/out", read_only=False),
@@ -235,7 +235,7 @@ def trial_mounts(spec: RunSpec) -> tuple[Mount, ...]:
 
 
 def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
-    """A trial's variables in a container, which holds its own CUDA devices alone where `own_devices`."""
+    """Return a trial's variables in a container, which with `own_devices` holds its CUDA devices alone."""
     variables = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
@@ -247,7 +247,7 @@ def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str,
 
 
 def container_config(spec: RunSpec) -> dict[str, Any]:
-    """The whole body of the Docker Engine API's container creation for one trial."""
+    """Return the whole body of the Docker Engine API's container creation for one trial."""
     environment = container_variables(spec)
     host = {
         "NetworkMode": "none",
@@ -286,7 +286,7 @@ def container_config(spec: RunSpec) -> dict[str, Any]:
 
 
 def process_command(spec: RunSpec) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The same trial as a plain process: its argument list and its environment, real folders in place."""
+    """Return the trial as a plain process: its argument list and its environment, with real folders."""
     work = spec.folders.output.parent
     environment = _variables(spec, spec.folders, data=str(work / "data"), home=str(work / "home"))
     environment |= _visibility_variables(spec.device)

@@ -57,7 +57,7 @@ class DockerEngine:
 
     @cached_property
     def facts(self) -> EngineFacts:
-        """What the engine can do here, read once."""
+        """Return what the engine can do here, read once."""
         client = building.choose_client(self.connection, os.environ)
         with engine_errors(self._title, "describe itself"):
             info = self._api.info()
@@ -72,11 +72,11 @@ class DockerEngine:
         return answer.json() if answer.ok else None
 
     def refusal(self, device: DeviceRequest) -> str | None:
-        """Why containers here would not get to these cards, in one clause; null where they do."""
+        """Return why containers here would not get to these cards, in one clause; null where they do."""
         return device_refusal(self.facts, device, Files())
 
     def user(self) -> User:
-        """Who trials run as: the caller; where that is root, a user of no rights.
+        """Return who trials run as: the caller; where that is root, a user of no rights.
 
         In a rootless Docker Engine the caller outside is root inside, and nothing else maps to the caller.
         """
@@ -107,7 +107,7 @@ class DockerEngine:
         return Built(self._environment(build_spec, self._image_id(build_spec) or build_spec.tag))
 
     def built_environment(self, image: Image) -> Built:
-        """The environment of a built image; raises NotBuilt."""
+        """Return the environment of a built image; raises NotBuilt."""
         build_spec = self._build.spec(image)
         image_id = self._image_id(build_spec)
         if image_id is None:
@@ -121,12 +121,12 @@ class DockerEngine:
         return f"invoke build --image {image_name} --engine {self.name}"
 
     def _patient_client(self) -> Any:
-        """A connection for whole images: the engine says nothing while it reads or writes one."""
+        """Return a connection for whole images: the engine says nothing while it reads or write one."""
         host, version = self.connection.host, self.connection.api_version
         return docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
 
     def _image_id(self, build_spec: BuildSpec) -> str | None:
-        """The id of the image with this tag; Podman keeps its own under localhost/."""
+        """Return the id of the image with this tag; Podman keeps its own under localhost/."""
         prefixes = ("localhost/", "") if self.connection.kind == "podman" else ("",)
         for tag in (prefix + build_spec.tag for prefix in prefixes):
             with (
@@ -143,7 +143,7 @@ class DockerEngine:
         return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
 
     def _fit_spec(self, spec: RunSpec) -> RunSpec:
-        """The same trial in the terms of this engine; raises NoDevice where it cannot."""
+        """Return the same trial in the terms of this engine; raises NoDevice where it cannot."""
         facts, device = self.facts, spec.device
         reason = self.refusal(device) if device.kind == "cuda" else None
         if reason is not None:
@@ -162,7 +162,7 @@ class DockerEngine:
         return kind == "cuda" and self.connection.kind == "podman"
 
     def start(self, spec: RunSpec) -> Handle:
-        """Creates and starts a trial's container, after removing what an earlier process left of its session.
+        """Create and start a trial's container, after removing what an earlier process left of its session.
 
         Raises NotBuilt, NoDevice, NoSpace or MachineError where the engine will not.
         """
@@ -193,7 +193,7 @@ class DockerEngine:
         return handle
 
     def pid(self, handle: Handle) -> int | None:
-        """The container's first process; null where the engine runs in a machine of its own, or it ended."""
+        """Return the container's first process; null where it ended, or its engine has its own machine."""
         with engine_errors(self._title, "look at a container"):
             try:
                 pid = int(self._api.inspect_container(handle.container)["State"].get("Pid") or 0)
@@ -202,7 +202,7 @@ class DockerEngine:
         return pid if pid and Path(f"/proc/{pid}").exists() else None
 
     def find(self, name: str, work: Path) -> Handle | None:
-        """The container of this name, if it was ever started; one that was only created is removed."""
+        """Return the container of this name, if it was ever started; one that was only created is removed."""
         with engine_errors(self._title, "look for a container"):
             try:
                 details = self._api.inspect_container(name)
@@ -223,7 +223,7 @@ class DockerEngine:
         return tuple(Handle(engine=self.name, container=each) for each in ids)
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the trial still runs; its output is in the work folder's log when it has ended."""
+        """Return whether the trial still runs; its output is in the work folder's log when it has ended."""
         with engine_errors(self._title, "look at a container"):
             try:
                 state = self._api.inspect_container(handle.container)["State"]
@@ -246,12 +246,12 @@ class DockerEngine:
         return replace(ended, cause="out-of-memory", said="it was killed at its memory limit")
 
     def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the trial politely, then at once; what it left can still be polled."""
+        """End the trial politely, then at once; what it left can still be polled."""
         with engine_errors(self._title, "stop a container"), contextlib.suppress(docker.errors.NotFound):
             self._api.stop(handle.container, timeout=STOP_SECONDS)
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Removes the trial's container."""
+        """Remove the trial's container."""
         for pause in (*REMOVAL_PAUSES, None):
             try:
                 with (
@@ -267,7 +267,7 @@ class DockerEngine:
 
 
 def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
-    """Gives a trial's own folders to the user inside, where the caller is root and that user is not."""
+    """Give a trial's own folders to the user inside, where the caller is root and that user is not."""
     if os.geteuid() != 0 or user.uid == 0:
         return
     for folder in (folders.input, folders.output, folders.cache):

@@ -23,7 +23,7 @@ def engine_facts(
     files: Files,
     podman: Mapping[str, Any] | None = None,
 ) -> EngineFacts:
-    """The facts of an engine: of its info API's answer, the client that can build for it, and CDI's files.
+    """Return an engine's facts by its info API, the client that can build for it, and CDI's files.
 
     `podman` is what Podman tells by its own API, since the compatible one may leave out SELinux and rootless.
     """
@@ -77,7 +77,7 @@ _READ_AND_WRITE = 0o006
 
 
 def device_refusal(facts: EngineFacts, device: DeviceRequest, files: Files) -> str | None:
-    """Why this engine's containers would not get to these cards, in one clause; null where they do."""
+    """Return why this engine's containers would not get to these cards, in one clause; null where they do."""
     if device.kind != "cpu" and facts.name == "podman" and not facts.cdi:
         return (
             f"Podman {facts.version} accepts a request for a GPU on this socket and silently gives none; "
@@ -135,5 +135,5 @@ class EngineFacts:
 
     @property
     def wants_cdi(self) -> bool:
-        """CUDA devices are requested by CDI: always in Podman, in Docker where no NVIDIA runtime is."""
+        """Return whether CUDA devices are requested by CDI: in Podman, or without NVIDIA's runtime."""
         return self.cdi and (self.name == "podman" or "nvidia" not in self.runtimes)

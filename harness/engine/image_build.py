@@ -25,7 +25,7 @@ _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
 
 
 def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]) -> BuildSettings:
-    """The user's settings of a build; authority and proxy are those of `environ`, as for all downloads."""
+    """Return the user's settings of a build; authority and proxy come from `environ`, as in downloads."""
     files = {
         "pipconf": settings.pip_config or environ.get("PIP_CONFIG_FILE"),
         "aptconf": settings.apt_config,
@@ -48,7 +48,7 @@ def image_environment(
     image_id: str | None,
     passed: Mapping[str, str],
 ) -> Environment:
-    """An image as records name it, when an engine runs it."""
+    """Return an image as records name it, when an engine runs it."""
     known = build_spec.identity()
     if build_spec.base_substituted:
         # Where a substitute came from may name a company's own registry.
@@ -66,7 +66,7 @@ def image_environment(
 
 
 def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client | None:
-    """The client on PATH where it can build for an engine; null where there is none.
+    """Return the client on PATH where it can build for an engine; null where there is none.
 
     A Docker client needs buildx, or must be old enough to have BuildKit inside. Podman builds with its own.
     """
@@ -82,7 +82,7 @@ def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client 
 
 
 def require_client(connection: Connection, environ: Mapping[str, str]) -> Client:
-    """A client that can build; raises NoEngine with what to install."""
+    """Return a client that can build; raises NoEngine with what to install."""
     client = choose_client(connection, environ)
     if client is not None:
         return client
@@ -97,7 +97,7 @@ def require_client(connection: Connection, environ: Mapping[str, str]) -> Client
 
 
 def build_image(build_spec: BuildSpec, client: Client, proxy: Mapping[str, str], log: Path, say: Say) -> None:
-    """Builds an image, its plain progress through `say` and into `log`.
+    """Build an image, its plain progress through `say` and into `log`.
 
     Raises NoSpace, NoNetwork or MachineError with the cause and where the whole log lies.
     """
@@ -139,7 +139,7 @@ _COMMAND_FAILED = re.compile(
 
 
 def telling_line(output_lines: Iterable[str]) -> str:
-    """Why a build failed: the last thing that its failing step printed, else the builder's own last line."""
+    """Return why a build failed: the last line of its failing step, else of the builder."""
     lines = [line.strip() for line in output_lines if line.strip(" -\t")]
     if not lines:
         return "it printed nothing"

@@ -55,7 +55,7 @@ class Say(Protocol):
     """Shows a person how far a long wait is."""
 
     def __call__(self, line: str, done: int = 0, total: int | None = None) -> None:
-        """One line of news; `done` of `total` moves the bar, a null total leaves it."""
+        """Show one line of news; `done` of `total` moves the bar, a null total leaves it."""
 
 
 class Engine(Protocol):
@@ -63,34 +63,34 @@ class Engine(Protocol):
 
     @property
     def name(self) -> EngineName:
-        """Which engine it is, as records name it."""
+        """Return which engine it is, as records name it."""
 
     def build(self, image: Image, say: Say) -> Built:
-        """Makes the environment of an image, or finds it made."""
+        """Make the environment of an image, or find it made."""
 
     def expected_environment(self, image: Image) -> Built:
-        """The environment as it is or would be built: what trials are named by before anything is."""
+        """Return the environment as it is or would be built: what trials are named by before anything is."""
 
     def built_environment(self, image: Image) -> Built:
-        """The environment of an image; raises NotBuilt."""
+        """Return the environment of an image; raises NotBuilt."""
 
     def user(self) -> User:
-        """Who trials run as inside."""
+        """Return who trials run as inside."""
 
     def start(self, spec: RunSpec) -> Handle:
-        """Starts one attempt of a trial."""
+        """Start one attempt of a trial."""
 
     def pid(self, handle: Handle) -> int | None:
         """Return the trial's first process as this host numbers it; null where the engine does not say."""
 
     def find(self, name: str, work: Path) -> Handle | None:
-        """An attempt that was started under this name and whose handle was never written."""
+        """Return an attempt that was started under this name and whose handle was never written."""
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the trial still runs; `work` is its work folder."""
+        """Return whether the trial still runs; `work` is its work folder."""
 
     def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the trial and waits until it is gone."""
+        """End the trial and wait until it is gone."""
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Removes what an ended trial leaves with the engine."""
+        """Remove what an ended trial leaves with the engine."""

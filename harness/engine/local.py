@@ -40,7 +40,7 @@ def _temporary_folder(work: Path) -> Path:
 
 
 def _living_process(handle: Handle) -> psutil.Process | None:
-    """The handle's process, if it still runs; a reused process id has another start time."""
+    """Return the handle's process, if it still runs; a reused process id has another start time."""
     if handle.pid is None or handle.process_started is None:
         return None
     try:
@@ -52,7 +52,7 @@ def _living_process(handle: Handle) -> psutil.Process | None:
 
 
 def _work_processes(work: Path) -> Iterator[psutil.Process]:
-    """The processes whose GPUDYNO_OUT is this work folder's: a trial, and all that it started."""
+    """Yield the processes whose GPUDYNO_OUT is this work folder's: a trial, and all that it started."""
     output = str(work / "out")
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -61,7 +61,7 @@ def _work_processes(work: Path) -> Iterator[psutil.Process]:
 
 
 def log_tail(path: Path, most_bytes: int = LOG_TAIL_BYTES) -> str:
-    """The end of a log as text; empty where there is none."""
+    """Return the end of a log as text; empty where there is none."""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
@@ -75,11 +75,11 @@ class Processes:
     name: EngineName
 
     def user(self) -> User:
-        """The caller: a process has no other user inside."""
+        """Return the caller: a process has no other user inside."""
         return User()
 
     def start(self, spec: RunSpec) -> Handle:
-        """Starts the trial in a session of its own, its output in a log file."""
+        """Start the trial in a session of its own, its output in a log file."""
         argv, inside = container.process_command(spec)
         work = spec.folders.output.parent
         Path(inside["HOME"]).mkdir(parents=True, exist_ok=True)
@@ -111,11 +111,11 @@ class Processes:
         return Handle(engine=self.name, pid=process.pid, process_started=started)
 
     def pid(self, handle: Handle) -> int | None:
-        """The trial's own process."""
+        """Return the trial's own process."""
         return handle.pid
 
     def find(self, name: str, work: Path) -> Handle | None:
-        """The process that leads those of this work folder."""
+        """Return the process that leads those of this work folder."""
         for process in _work_processes(work):
             with suppress(psutil.Error, OSError):
                 if process.pid == os.getpgid(process.pid):
@@ -124,7 +124,7 @@ class Processes:
         return None
 
     def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Whether the process still runs; its code is null where it was not our child."""
+        """Return whether the process still runs; its code is null where it was not our child."""
         child = _children.get(handle.pid or -1)
         code = child.poll() if child else None
         if (code is None) if child is not None else _living_process(handle):
@@ -132,7 +132,7 @@ class Processes:
         return Exit(code=code, log=log_tail(work / LOG))
 
     def stop(self, handle: Handle, work: Path) -> None:
-        """Ends the whole process group: politely, then at once."""
+        """End the whole process group: politely, then at once."""
         process = _living_process(handle)
         if process is None:
             return
@@ -154,7 +154,7 @@ class Processes:
             child.wait()
 
     def forget(self, handle: Handle, work: Path) -> None:
-        """Ends what an ended attempt left running, in whichever session, and removes its temporary files."""
+        """End what an ended attempt left running, in whichever session, and remove its temporary files."""
         left = list(_work_processes(work))
         for process in left:
             with suppress(psutil.Error):
@@ -168,7 +168,7 @@ IDENTITY = Path("/etc/gpudyno/environment.json")
 
 
 def image_identity(path: Path = IDENTITY) -> dict[str, Any] | None:
-    """The image's own description of itself; null outside of an image."""
+    """Return the image's own description of itself; null outside of an image."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -186,15 +186,15 @@ class HereEngine(Processes):
     name: EngineName = "here"
 
     def build(self, image: Image, say: Say) -> Built:
-        """The image around us."""
+        """Return the image around us."""
         return self.built_environment(image)
 
     def expected_environment(self, image: Image) -> Built:
-        """The image around us."""
+        """Return the image around us."""
         return self.built_environment(image)
 
     def built_environment(self, image: Image) -> Built:
-        """The image around us, if it is the image of that name; raises NoEngine."""
+        """Return the image around us, if it is the image of that name; raises NoEngine."""
         description = image_identity(self.path)
         if description is None:
             raise NoEngine(

@@ -54,14 +54,14 @@ class VenvEngine(Processes):
         return self.root / ".venvs" / venv_name(image, root=self.root)
 
     def build(self, image: Image, say: Say) -> Built:
-        """Makes the environment, or finds it whole; raises MachineError naming the step that failed."""
+        """Make the environment, or find it whole; raises MachineError naming the step that failed."""
         folder = self._folder(image)
         if not self.python and _unpinned_reasons(folder) is None:
             self._make(image, folder, say)
         return self.built_environment(image)
 
     def expected_environment(self, image: Image) -> Built:
-        """The environment as `build` would make it."""
+        """Return the environment as `build` would make it."""
         if self.python:
             return self._own_interpreter(image)
         return Built(
@@ -69,7 +69,7 @@ class VenvEngine(Processes):
         )
 
     def built_environment(self, image: Image) -> Built:
-        """The environment of an image; raises NotBuilt where it is missing or was left half made."""
+        """Return the environment of an image; raises NotBuilt where it is missing or was left half made."""
         if self.python:
             return self._own_interpreter(image)
         folder = self._folder(image)
@@ -144,7 +144,7 @@ class VenvEngine(Processes):
 
 
 def _unpinned_reasons(folder: Path) -> tuple[str, ...] | None:
-    """Why a whole environment is unpinned; null of one that was left half made, its stamp among it."""
+    """Return why a whole environment is unpinned; null of one that was left half made, its stamp among it."""
     try:
         stamp = json.loads((folder / STAMP).read_bytes())
         return tuple(str(reason) for reason in stamp["unpinned_because"])
@@ -180,7 +180,7 @@ def run_alternatives(
     *,
     programs: Path | None = None,
 ) -> None:
-    """Runs one command after the other until one ends well; raises NoNetwork or MachineError.
+    """Run one command after the other until one ends well; raises NoNetwork or MachineError.
 
     Programs in the folder of that name come before the machine's own, as what builds a source expects.
     """
@@ -215,7 +215,7 @@ def run_alternatives(
 def _run_logged(
     argv: tuple[str, ...], log: Path, say: Callable[..., None], environ: Mapping[str, str]
 ) -> int:
-    """Runs a command, shows what it fetches, and keeps the whole of its output."""
+    """Run a command, show what it fetches, and keep the whole of its output."""
     collected = 0
 
     def show(line: str) -> None:

@@ -21,7 +21,7 @@ _GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
 
 
 def kernel_folders(files: Files) -> list[tuple[str, str]]:
-    """(PCI address, folder) of each card that the kernel shows.
+    """Return (PCI address, folder) of each card that the kernel shows.
 
     In the order in which HIP counts them: that of their addresses, whatever the order of /dev/dri.
     """
@@ -135,7 +135,7 @@ def _sensors(files: Files, device: str) -> str:
 
 
 def compute_nodes(files: Files) -> dict[str, tuple[str, dict[str, int]]]:
-    """PCI address → the name and properties of the compute driver's first node of each card that is here."""
+    """Return PCI address → name and properties of the compute driver's first node of each card here."""
     nodes: dict[str, tuple[str, dict[str, int]]] = {}
     for name in sorted(filter(str.isdecimal, files.names(KFD)), key=int):
         fields = files.counts(f"{KFD}/{name}/properties", " ")
@@ -154,7 +154,7 @@ def gfx_name(version: int) -> str:
 
 
 def pcie_generation(speed: str | None) -> int | None:
-    """PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
+    """Return PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
     try:
         number = float((speed or "").split()[0])
     except (ValueError, IndexError):
@@ -168,13 +168,13 @@ def _highest_mhz(table: str | None) -> int | None:
 
 
 def held_clocks(files: Files, folder: str) -> bool | None:
-    """Whether a user's performance level holds the clocks, which the driver chooses by itself at "auto"."""
+    """Return whether a user's performance level holds the clocks; at "auto" the driver chooses them."""
     level = files.text(f"{folder}/power_dpm_force_performance_level")
     return None if not level or level == "unknown" else level != "auto"
 
 
 def held_bytes(files: Files) -> dict[int, dict[str, int]] | None:
-    """Process → number of a device → bytes that it holds of it; None without the compute driver."""
+    """Return process → number of a device → bytes that it holds of it; None without the compute driver."""
     if not files.exists(_PROCESSES):
         return None
     return {

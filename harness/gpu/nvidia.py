@@ -106,13 +106,13 @@ def _watts(milliwatts: int | None) -> float | None:
 
 
 def _rows(answer: Any) -> tuple[int, int, int, int]:
-    """Rows replaced after correctable and after uncorrectable errors, that wait for it, and that failed."""
+    """Return rows replaced after correctable and uncorrectable errors, that wait for it, and that failed."""
     correctable, uncorrectable, pending, failed = map(number, answer)
     return correctable, uncorrectable, pending, failed
 
 
 def _vgpu_license(nvml: Any, ask: Callable[..., Any]) -> str | None:
-    """Null of a card that is no virtual one."""
+    """Return whether a virtual card is licensed; null for any other card."""
     virtual = getattr(nvml, "NVML_GPU_VIRTUALIZATION_MODE_VGPU", None)
     if virtual is None or ask("nvmlDeviceGetVirtualizationMode") != virtual:
         return None
@@ -126,7 +126,7 @@ def _any_licensed(answer: Any) -> bool:
 
 
 def _clocks_locked(ask: Callable[..., Any]) -> bool | None:
-    """True where a user's clocks hold the card below what it could do."""
+    """Return true where a user's clocks hold the card below what it could do."""
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
     if reasons is None:
         reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
@@ -134,7 +134,7 @@ def _clocks_locked(ask: Callable[..., Any]) -> bool | None:
 
 
 def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
-    """ "off", "on" where no slice is made yet, a slice's profile; None where the card has no such mode."""
+    """Return "off", "on" where no slice is made yet, or a slice's profile; None without such a mode."""
     if parent is not None:
         return f"{(name or 'unknown slice').rsplit('MIG ', 1)[-1]} of card {parent}"
     mode = ask("nvmlDeviceGetMigMode", read=first_mode)
@@ -142,7 +142,7 @@ def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | Non
 
 
 def _processes(answer: Any) -> list[tuple[int, int | None]]:
-    """The number of each process, and the bytes that it holds; null where the driver does not say."""
+    """Return the number of each process, and the bytes that it holds; null where the driver does not say."""
     held = ((one.pid, one.usedGpuMemory) for one in answer)
     return [(number(pid), None if used is None else number(used)) for pid, used in held]
 
@@ -164,7 +164,7 @@ def _otherwise_running(nvml: Any, device: Any) -> list[tuple[int, int | None]]:
 
 
 def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
-    """(processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
+    """Return (processes, bytes) on all cards that are not `ours`; None where the driver does not say."""
     with driver_session(nvml) as refused:
         if refused or nvml is None:
             return None
@@ -244,7 +244,7 @@ class NvidiaCards:
         self.described.append({"index": index, "unit": unit_hash(uuid), "name": name})
 
     def close(self) -> None:
-        """Lets the driver go."""
+        """Let the driver go."""
         if self._open:
             self._ask("close", "nvmlShutdown", read=handle)
 
@@ -303,7 +303,7 @@ class NvidiaCards:
         return list(card.xids)
 
     def _power(self, ask: Callable[..., Any]) -> float | None:
-        """The average over a second where the driver gives it by that name, else what it calls the usage."""
+        """Return the driver's average over a second, in watts; else what it calls the usage."""
         average = self._field(ask, "power_average", "NVML_FI_DEV_POWER_AVERAGE")
         if average is not None:
             return average / 1000
@@ -339,7 +339,7 @@ class NvidiaCards:
         return None if bits is None else [name for bit, name in REASONS if bits & bit]
 
     def _others(self, card: _Watched, ours: Any) -> dict[str, Any] | None:
-        """Other processes on this card, or in this slice of it: in another they take nothing of ours."""
+        """Return other processes on this card or slice; in another slice they take nothing of ours."""
         if ours.unknown_because:
             return None
         unit = card.unit
@@ -357,7 +357,7 @@ class NvidiaCards:
         }
 
     def _used(self, card: _Watched, ours: Any) -> float | None:
-        """Percent of the card that others, listed or not, used since the last sample; null in the first."""
+        """Return the percentage that others, listed or not, used since the last sample; null in the first."""
         before = card.seen_until
         try:
             answer = self._nvml.nvmlDeviceGetProcessUtilization(card.unit.own, before or 0)

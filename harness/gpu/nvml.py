@@ -20,7 +20,7 @@ def load_library() -> Any | None:
 
 
 def open_driver(nvml: Any | None) -> str | None:
-    """Opens the driver; why it does not answer, as its error is called, null where it does."""
+    """Open the driver; return why it does not answer, as its error is called, null where it does."""
     if nvml is None:
         return "nvidia-ml-py is not installed"
     try:
@@ -32,7 +32,7 @@ def open_driver(nvml: Any | None) -> str | None:
 
 @contextmanager
 def driver_session(nvml: Any | None) -> Iterator[str | None]:
-    """Opens the driver for a while; gives why it does not answer, null where it does."""
+    """Open the driver for a while; give why it does not answer, null where it does."""
     refused = open_driver(nvml)
     try:
         yield refused

@@ -179,7 +179,7 @@ class ImageFile(Model):
 
 
 def load_images(root: Path) -> ImageFile:
-    """Reads docker/images.toml; raises PlanError with the file, the key and the reason."""
+    """Read docker/images.toml; raises PlanError with the file, the key and the reason."""
     path = root / "docker" / "images.toml"
     if not path.is_file():
         raise PlanError("docker/images.toml is not there", remedy="run gpudyno from its clone")
@@ -237,14 +237,14 @@ def _refusal(image: Image, device: DeviceKind, capabilities: tuple[str, ...]) ->
 
 
 def _architecture(capability: str) -> str:
-    """'8.6' → 'sm_86', 'gfx90a:sramecc+:xnack-' → 'gfx90a'."""
+    """Return '8.6' → 'sm_86', 'gfx90a:sramecc+:xnack-' → 'gfx90a'."""
     if re.fullmatch(r"[0-9]+\.[0-9]+", capability):
         return "sm_" + capability.replace(".", "")
     return capability.split(":")[0]
 
 
 def _serves(built: str, card: str) -> bool:
-    """NVIDIA's code runs on its major version, from its minor version on; AMD's on its target alone."""
+    """Return whether code serves a card: NVIDIA's its major version from its minor on, AMD's its target."""
     built_sm, card_sm = (re.fullmatch(r"sm_([0-9]+)([0-9])", name) for name in (built, card))
     if built_sm is None or card_sm is None:
         return built == card

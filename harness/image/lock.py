@@ -26,7 +26,7 @@ _UV_PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_28", "linux/arm64": "aarch64
 
 
 def run_quietly(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Runs a command and keeps what it says."""
+    """Run a command and keep what it says."""
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -54,7 +54,7 @@ def relock(
 
 
 def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[str] = ()) -> tuple[str, ...]:
-    """Resolves gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
+    """Resolve gpudyno's own requirements again, for every Python that it serves; `only` as in `relock`."""
     lock = root / OWN_LOCK
     before = lock_packages(lock) if lock.exists() else {}
     line = [find_uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
@@ -68,7 +68,7 @@ def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[s
 
 
 def version_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """A clause for each package whose version is another, or that came or went."""
+    """Return a clause for each package whose version is another, or that came or went."""
     names = sorted(before.keys() | after.keys())
     return tuple(
         f"{name}: {before.get(name, 'not there')} → {after.get(name, 'gone')}"
@@ -78,7 +78,7 @@ def version_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tupl
 
 
 def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
-    """What is asked of uv for each Python: hashes for every file of a version, no address and no path."""
+    """Return what uv is asked for each Python: hashes of every file of a version, no address or path."""
     requirements = str(root / "docker" / image.requirements)
     line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
     line += uv_line(image, requirements)
@@ -95,12 +95,12 @@ def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
 
 
 def hashed_pin(pin: str, sha256: Iterable[str]) -> str:
-    """One version of a package as a hashed requirement file has it."""
+    """Return one version of a package as a hashed requirement file has it."""
     return " \\\n".join((pin, *(f"    --hash=sha256:{digest}" for digest in sha256))) + "\n"
 
 
 def uv_line(image: Image, requirements: str) -> list[str]:
-    """What uv is asked for an image's platform: wheels alone, with hashes; raises MachineError without uv."""
+    """Return what uv is asked for an image's platform: hashed wheels; raises MachineError without uv."""
     line = [find_uv(), "pip", "compile", requirements, "--python-platform", _UV_PLATFORMS[image.platform]]
     return [*line, "--only-binary", ":all:", *_HASHED]
 
@@ -117,14 +117,14 @@ _BLOCK = re.compile(r"^\S[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
 
 
 def package_blocks(text: str) -> dict[str, str]:
-    """Packages of a requirement file in the order of their names, each with its lines of hashes."""
+    """Return packages of a requirement file in the order of their names, each with its lines of hashes."""
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     found = _BLOCK.findall("\n".join(lines))
     return {canonicalize_name(block.partition("==")[0]): block + "\n" for block in sorted(found)}
 
 
 def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str) -> list[str]:
-    """Writes an image's lock after all of its parts, and gives a clause for each that was another."""
+    """Write an image's lock after all of its parts, and give a clause for each that was another."""
     parts = {image.lock: list(blocks)}
     if image.sources:
         parts = {image.sources.lock: list(filter(image.sources.builds_with, blocks)), **parts}
@@ -141,7 +141,7 @@ def write_lock(image: Image, root: Path, blocks: Mapping[str, str], header: str)
 
 
 def resolve_lock(image: Image, root: Path, folder: Path, run: CommandRunner, only: Sequence[str]) -> str:
-    """Resolves for the image's own Python; its other Pythons have to come to the same packages."""
+    """Resolve for the image's own Python; its other Pythons have to come to the same packages."""
     excludes = folder / "excludes.txt"
     excludes.write_text("\n".join([*image.left_out, *image.from_base]) + "\n", encoding="utf-8")
     first = folder / f"{image.python}.txt"
@@ -164,7 +164,7 @@ def resolve_lock(image: Image, root: Path, folder: Path, run: CommandRunner, onl
 
 
 def uv_error(requirements: str, python: str, stderr: str) -> MachineError | UserError:
-    """Why uv resolved nothing: no index, or versions that do not go together."""
+    """Return why uv resolved nothing: no index, or versions that do not go together."""
     last = " ".join(stderr.split())[-400:]
     if re.search(r"dns|connect|timed out|fetch", stderr, re.IGNORECASE):
         return NoNetwork(
@@ -184,7 +184,7 @@ _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 
 
 def lock_sha256(root: Path, path: str) -> str:
-    """The SHA-256 of a lock or another file below docker/; raises PlanError where it is missing."""
+    """Return the SHA-256 of a lock or another file below docker/; raises PlanError where it is missing."""
     try:
         return text_sha256((root / "docker" / path).read_bytes())
     except FileNotFoundError:
@@ -194,7 +194,7 @@ def lock_sha256(root: Path, path: str) -> str:
 
 
 def lock_packages(path: Path) -> dict[str, str]:
-    """Name → version of a hashed requirement file, names as PEP 503 normalises them.
+    """Return name → version of a hashed requirement file, names as PEP 503 normalises them.
 
     Raises PlanError where it is missing or no text.
     """
@@ -207,7 +207,7 @@ def lock_packages(path: Path) -> dict[str, str]:
 
 
 def lock_disagreements(image: Image, root: Path) -> tuple[str, ...]:
-    """Where an image's requirements, channel, base and lock name one package in two versions."""
+    """Return where an image's requirements, channel, base and lock name one package in two versions."""
     locked = lock_packages(root / "docker" / image.lock)
     packages = image.channel.packages if image.channel else ()
     channel = {canonicalize_name(package.name): package.version for package in packages}
@@ -228,7 +228,7 @@ def lock_disagreements(image: Image, root: Path) -> tuple[str, ...]:
 def lock_differences(
     locked: Mapping[str, str], installed: Mapping[str, str], *, over_base: bool = False
 ) -> tuple[str, ...]:
-    """What keeps an environment from being its lock, one clause each; empty where they are equal.
+    """Return what keeps an environment from being its lock, one clause each; empty where they are equal.
 
     A build's local version satisfies its release (2.13.0+cpu is 2.13.0), not the other way round.
     `over_base` is for images whose base brings packages of its own.

@@ -39,7 +39,7 @@ def moved_image(
     wheelhouse: Path | None = None,
     run: CommandRunner = run_quietly,
 ) -> Image:
-    """The image with another lock, in which `pins` hold and only what has to move is moved besides.
+    """Return the image with another lock, in which `pins` hold and only what has to move is moved besides.
 
     It is resolved once and kept. Raises UserError for a package that the lock has not, or a version that does
     not go with the rest; NoNetwork where no index answers.
@@ -66,7 +66,7 @@ def moved_image(
 
 
 def given_image(image: Image, root: Path, path: Path) -> Image:
-    """The image with a lock of the user's; raises UserError where it is not hashed throughout."""
+    """Return the image with a lock of the user's; raises UserError where it is not hashed throughout."""
     packages, text = lock_packages(path), path.read_text(encoding="utf-8")
     blocks = package_blocks(text)
     if not packages or any("--hash=sha256:" not in block for block in blocks.values()):
@@ -80,7 +80,7 @@ def given_image(image: Image, root: Path, path: Path) -> Image:
 
 
 def known_locks(root: Path) -> dict[str, Image]:
-    """By its SHA-256 each lock of a clone, with its image: the images' own, and those of second stacks."""
+    """Return the image of each lock of a clone by the lock's SHA-256, second stacks' locks included."""
     images = load_images(root).images if (root / "docker" / "images.toml").is_file() else {}
     images_with_locks = [*images.values()]
     for folder in sorted((root / "docker" / FOLDER).glob("*-*")):
@@ -91,12 +91,12 @@ def known_locks(root: Path) -> dict[str, Image]:
 
 
 def locked_packages(root: Path, image: Image) -> tuple[Mapping[str, str], bool]:
-    """What an image's lock and base pin, and whether the base brings packages that no lock of ours names."""
+    """Return what an image's lock and base pin, and whether the base brings packages that no lock names."""
     return lock_packages(root / "docker" / image.lock) | image.from_base, bool(image.from_base)
 
 
 def _second_image(image: Image, name: str) -> Image:
-    """The image as its second stack's folder has it."""
+    """Return the image as its second stack's folder has it."""
     folder = f"{FOLDER}/{name}"
     own_dockerfile = Path(image.dockerfile).parent == Path(image.lock).parent
     changes = {
@@ -109,7 +109,7 @@ def _second_image(image: Image, name: str) -> Image:
 
 
 def _write_second_lock(root: Path, moved: Image, image: Image, blocks: Mapping[str, str], how: str) -> None:
-    """Writes the lock last, so that it is there only with all of its parts."""
+    """Write the lock last, so that it is there only with all of its parts."""
     docker = root / "docker"
     folder = Path(moved.lock).parent.as_posix()
     (docker / folder).mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def _resolve_blocks(
 
 
 def _channel_block(image: Image, pin: str, folder: Path, run: CommandRunner) -> str:
-    """One version of a package with the hashes of its vendor's own channel."""
+    """Return one version of a package with the hashes of its vendor's own channel."""
     assert image.channel is not None
     path = folder / "channel.in"
     path.write_text(pin + "\n")
@@ -176,7 +176,7 @@ def _channel_block(image: Image, pin: str, folder: Path, run: CommandRunner) -> 
 
 
 def _prefer_wheels(run: CommandRunner, wheelhouse: Path | None) -> CommandRunner:
-    """Takes the wheelhouse alone where it has everything, else the index and the wheelhouse."""
+    """Take the wheelhouse alone where it has everything, else the index and the wheelhouse."""
     if wheelhouse is None:
         return run
 

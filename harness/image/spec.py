@@ -50,7 +50,7 @@ class BuildSpec:
     network: str | None = None
 
     def identity(self) -> dict[str, Any]:
-        """/etc/gpudyno/environment.json: what the image knows of itself, as records name it."""
+        """Return /etc/gpudyno/environment.json: what the image knows of itself, as records name it."""
         names = ("image", "device", "tag", "base_digest", "base_digest_verified", "base_substituted")
         own = {name: getattr(self, name) for name in (*names, "lock_sha256", "build_arguments")}
         return {**own, "base": self.base.partition("@")[0]}

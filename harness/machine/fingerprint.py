@@ -39,7 +39,7 @@ _MAKERS = re.compile(
 
 
 def look_at_machine(label: str | None = None) -> tuple[Machine, dict[str, str]]:
-    """This machine, and the driver's UUID of each unit (its hash in records), which stays in memory.
+    """Return this machine, and the driver's UUID of each unit (its hash in records), which stays in memory.
 
     `label` is the user's choice, by default its devices. Where no id can be kept, as on a full disk, it is
     NOT_KEPT, and nothing is measured.
@@ -122,14 +122,14 @@ def user_state_folder() -> Path:
 
 
 def machine_folder(state: Path) -> Path:
-    """What is of this very machine below the user's state: nodes may share a home, and so its state."""
+    """Return this machine's own folder below the user's state, which nodes with one home share."""
     installed = Files().text("/etc/machine-id") or ""
     place = hashlib.sha256(f"{installed}\n{platform.node()}".encode()).hexdigest()
     return state / "machines" / place[:16]
 
 
 def machine_id(state: Path) -> str:
-    """This machine's id, random and kept below the user's state from the first call on.
+    """Return this machine's id, random and kept below the user's state from the first call on.
 
     Raises MachineError where it cannot be kept.
     """
@@ -192,7 +192,7 @@ def read_load() -> Load:
 
 
 def read_load_from(files: Files, nvml: Any | None, pid: int) -> Load:
-    """As load(), with the machine's files, NVML and this process passed in."""
+    """Return the same from the machine's files, NVML and this process."""
     with driver_session(nvml) as refused:
         has_nvidia = refused is None
     has_amd = bool(amd.kernel_folders(files))

@@ -33,7 +33,7 @@ class Fitted:
 def keep_wanted(
     planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
 ) -> tuple[PlannedTrials, tuple[LeftOut, ...]]:
-    """The trials that are wanted, and a line for the others where there are any."""
+    """Return the trials that are wanted, and a line for the others where there are any."""
     items = tuple(planned)
     kept = tuple(filter(wanted, items))
     without = len(items) - len(kept)
@@ -43,7 +43,7 @@ def keep_wanted(
 def fit_budget(
     planned: Sequence[Planned], estimate: TrialSeconds, budget_seconds: float, *, other_seconds: float = 0.0
 ) -> Fitted:
-    """Drops trials until the rest fits, with `other_seconds` for the time between trials.
+    """Drop trials until the rest fits, with `other_seconds` for the time between trials.
 
     In this order: repeats beyond five; of each priority from the last to the second its repeats beyond three,
     its full-length trials, the longest first, and its other rows; the same of the first priority, whose rows
@@ -64,7 +64,7 @@ def fit_budget(
 def _drops(
     remaining: PlannedTrials, estimate: TrialSeconds
 ) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
-    """What may be dropped, in order, each as a name and whether a trial is of it."""
+    """Yield what may be dropped, in order, each as a name and whether a trial is of it."""
     most, some, fewest = REPEATS
     later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
     yield f"repeats beyond {most}", lambda item: item.trial.repeat > most
@@ -83,7 +83,7 @@ def _drops(
 def _priority_drops(
     priority: int, items: PlannedTrials, estimate: TrialSeconds
 ) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
-    """The same of one priority: its repeats, whole protocols and rows, but for short trials in host mode."""
+    """Yield the drops of one priority: repeats, whole protocols and rows, except as studies measured."""
     of_priority = {item.trial.id for item in items if not _is_published(item)}
     some = REPEATS[1]
     yield (
@@ -108,13 +108,13 @@ def _matches(item: Planned, **values: object) -> bool:
 
 
 def _is_published(item: Planned) -> bool:
-    """Whether a trial is a short one by which studies measured: in `host` mode, without autocast or TF32."""
+    """Return whether a trial is short and as studies measured: `host` mode, without autocast or TF32."""
     variant = item.trial.asked.variant
     return item.role != "full" and variant.data_mode == "host" and variant.precision in STUDIED
 
 
 def middle_depths(planned: Iterable[Planned]) -> tuple[str, ...]:
-    """Models of the deepest family between its shallowest and deepest, the innermost kept longest."""
+    """Return models of the deepest family between its shallowest and deepest, the innermost kept longest."""
     depths = {item.model: int(digits) for item in planned if (digits := re.sub(r"\D", "", item.model))}
     ordered = sorted(depths, key=lambda model: depths[model])
     between = ordered[1:-1]

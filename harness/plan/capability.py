@@ -14,7 +14,7 @@ from harness.record import Cpu, Gpu, LeftOut, Precision, Variant
 
 
 def hardware_refusal(precision: Precision, kind: str, card: Gpu | None) -> str | None:
-    """Why a device cannot do a precision in hardware; null where it can, or where nothing is known of it.
+    """Return why a device cannot do a precision in hardware; null where it can, or nothing is known.
 
     By the table that the workloads refuse by, so that nothing is planned which they would refuse.
     """
@@ -26,7 +26,7 @@ def hardware_refusal(precision: Precision, kind: str, card: Gpu | None) -> str |
 
 
 def emulation_refusal(precision: Precision, cpu: Cpu) -> str | None:
-    """That a processor only emulates a precision; null where it does not, or where nothing is known of it."""
+    """Return that a processor only emulates a precision; null where it does not, or nothing is known."""
     sixteen_bit = next((name for name in ("bf16", "fp16") if name in precision), None)
     if sixteen_bit is None or cpu.native_16_bit is None or sixteen_bit in cpu.native_16_bit:
         return None
@@ -41,7 +41,7 @@ def _rules() -> list[dict[str, Any]]:
 
 
 def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
-    """Whether a rule holds for an architecture; one with a condition holds for none that is not known."""
+    """Return whether a rule holds for an architecture; with a condition it holds for no unknown one."""
     if "below" in rule:
         match = re.fullmatch(r"(?:sm_)?(\d+)\.?(\d)", architecture or "")
         return match is not None and [int(match[1]), int(match[2])] < rule["below"]
@@ -49,7 +49,7 @@ def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
 
 
 def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
-    """Whether a variant is compiled, on an NVIDIA card from before what Triton has code for."""
+    """Return whether a variant is compiled, on an NVIDIA card from before what Triton has code for."""
     compiled = variant.profile == "tuned" and variant.options.get("compile") is not False
     return compiled and kind == "cuda" and card is not None and _holds({"below": [7, 0]}, card.architecture)
 

@@ -91,21 +91,21 @@ def duration_row(asked: TrialRequest) -> Row:
 
 
 def published_row(asked: TrialRequest) -> Row:
-    """What a published duration is known by."""
+    """Return what a published duration is known by."""
     variant = asked.variant
     precision = "fp32-ieee" if variant.precision == "fp32-default" else variant.precision
     return asked.workload, asked.protocol, variant.model, precision, variant.gpus
 
 
 def _epoch_size(asked: TrialRequest) -> float:
-    """How much work is in an epoch, as far as pixels and images say."""
+    """Return the pixels of all training images, as far as they are known: how much work an epoch is."""
     itself, images = read_workload(asked.workload), TRAIN_IMAGES.get(asked.workload, 1)
     pixels = asked.variant.image_size or (itself.image_size if itself else None) or 1
     return pixels**2 * float(asked.variant.options.get("train_images", images))
 
 
 def learn_speeds(prior: Speeds, records: Iterable[Record]) -> Speeds:
-    """The same with what records say: those of the same model go before all that was known."""
+    """Return the same with what records say: those of the same model go before all that was known."""
     own_lengths, others, setup = dict(prior.own), dict(prior.others), dict(prior.setup_seconds)
     fed, epochs = dict[Row, float](), dict(prior.epochs)
     for record in records:
@@ -134,7 +134,7 @@ def learn_speeds(prior: Speeds, records: Iterable[Record]) -> Speeds:
 
 
 def _record_length(record: Record, slower: float = 1.0) -> Length:
-    """What a record says of a device so many times slower; the time in which its own waits stays as it is."""
+    """Return a record's length on a device `slower` times as slow; time in which the device waits stays."""
     asked, summary, measured = record.trial.asked, record.summary, record.measurement
     if summary is None or measured is None:
         return Length(None)
@@ -146,12 +146,12 @@ def _record_length(record: Record, slower: float = 1.0) -> Length:
 
 
 def estimate_seconds(item: Planned, speeds: Speeds) -> float:
-    """A trial's estimated duration in seconds: its setup, and the most that its limits allow."""
+    """Return a trial's estimated duration in seconds: its setup, and the most that its limits allow."""
     return min(item.trial.timeout_seconds, _uncapped_seconds(item, speeds))
 
 
 def is_time_out(item: Planned, speeds: Speeds) -> bool:
-    """Whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
+    """Return whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
     limit = item.trial.asked.variant.limit
     return limit.seconds is None and limit.steps is None and _known_seconds(item.trial.asked, speeds) is None
 
@@ -171,7 +171,7 @@ def _uncapped_seconds(item: Planned, speeds: Speeds) -> float:
 
 
 def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
-    """What a trial takes that is limited to some steps; one more is taken to count the memory."""
+    """Return what a trial takes that is limited to some steps; one more is taken to count the memory."""
     length = speeds.own.get(duration_row(asked)) or speeds.others.get(duration_row(asked))
     if length is None or length.sample_seconds is None:
         return FEW_STEPS_SECONDS if _is_short(asked.variant.limit) else CAPPED_SECONDS
@@ -180,7 +180,7 @@ def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:
 
 
 def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
-    """What its epochs take; null where nothing is known of it. A loader bounds what it feeds."""
+    """Return what its epochs take; null where nothing is known of it. A loader bounds what it feeds."""
     for similar, share in _similar_requests(asked):
         key, size = duration_row(similar), _epoch_size(asked)
         epochs = _asked_epochs(asked) or speeds.epochs.get(key[:2])
@@ -197,7 +197,7 @@ def _known_seconds(asked: TrialRequest, speeds: Speeds) -> float | None:
 
 
 def _similar_requests(asked: TrialRequest) -> Iterator[tuple[TrialRequest, float]]:
-    """What a duration may be known by, nearest first, and the trial's share of it.
+    """Yield what a duration may be known by, nearest first, and the trial's share of it.
 
     Several devices share what one does, and every protocol of a workload is as long as the published one.
     """
@@ -215,7 +215,7 @@ def _scaled_seconds(length: Length | None, epochs: float | None, size: float = 1
 
 
 def _asked_epochs(asked: TrialRequest) -> float | None:
-    """How many it trains; null for those of its protocol."""
+    """Return how many it trains; null for those of its protocol."""
     options = asked.variant.options
     own = 1 if options.get("lead_in") else options.get("epochs")
     said = [float(count) for count in (own, asked.variant.limit.epochs) if count is not None]
@@ -223,7 +223,7 @@ def _asked_epochs(asked: TrialRequest) -> float | None:
 
 
 def warms_up(trial: TrialSpec) -> bool:
-    """Whether a short unrecorded trial fills the compilers' caches before a variant's first.
+    """Return whether a short unrecorded trial fills the compilers' caches before a variant's first.
 
     None does before a trial that is as short itself, or has nothing that compiles: libraries of CUDA come
     compiled, those of ROCm tune.
@@ -241,7 +241,7 @@ def _is_short(limit: Limit) -> bool:
 
 
 def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
-    """What these short trials take together: a setup for each variant."""
+    """Return the seconds of all warm-ups together: a setup for each variant."""
     variants = {
         item.trial.id.rpartition("-")[2]: item.trial.asked for item in planned if warms_up(item.trial)
     }
@@ -252,7 +252,7 @@ def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
 
 
 def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -> Speeds:
-    """What was published of cards' durations, as a rough guide and no more; nothing of a processor's.
+    """Return what was published of cards' durations, as a rough guide and no more; nothing of a processor's.
 
     They are this card's, else the reference card's, else another's, scaled by what both can do on paper. An
     unknown card is taken for the reference card. What a loader fed is not scaled.
@@ -279,6 +279,6 @@ def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -
 
 
 def _slowness(card: Card, other: Card) -> float:
-    """How many times as long a card takes as another does, on paper."""
+    """Return how many times as long a card takes as another does, on paper."""
     peaks = ((peak_tflops(card, unit), peak_tflops(other, unit)) for unit in ("fp16-master", "fp32-ieee"))
     return next((theirs / ours for ours, theirs in peaks if ours and theirs), 1.0)

@@ -24,7 +24,7 @@ _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 
 def name_problems(root: Path) -> Iterator[str]:
-    """A sentence for each name in a plan, an image or a claim that the rest of the clone does not have."""
+    """Yield a sentence for each name in a plan, image or claim that the rest of the clone lacks."""
     workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     images, plans = load_images(root).images.values(), plan_file.plan_files(root)
     for name, path in plans.items():
@@ -44,7 +44,7 @@ def _measure_problems(
     workloads: Mapping[str, str],
     images: Collection[str],
 ) -> Iterator[str]:
-    """`workloads` are their sources by name."""
+    """Yield a clause for each unknown name of a measure; `workloads` are their sources by name."""
     source = workloads.get(measure.workload)
     if source is None:
         yield f"'{measure.workload}' is no workload{suggest_name(measure.workload, workloads)}"
@@ -63,7 +63,7 @@ def _measure_problems(
 
 
 def workload_problems(root: Path, measure: Measure) -> Iterator[str]:
-    """A clause for each option, model or target its workload does not know; a user's file may have any."""
+    """Yield a clause for each option, model or target that its workload lacks; a user's file has any."""
     path = root / "workloads" / f"{measure.workload}.py"
     if measure.file is not None or not path.is_file():
         return

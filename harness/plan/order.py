@@ -77,7 +77,7 @@ def order_trials(planned: Iterable[Planned], seed: int, blocks: int = 1) -> tupl
 
 
 def _shuffle_round(by_priority: Mapping[int, list[Twins]], repeat: int, rng: random.Random) -> list[Twins]:
-    """One round: each priority's trials in an order drawn at random."""
+    """Return one round: each priority's trials in an order drawn at random."""
     shuffled: list[Twins] = []
     for priority in sorted(by_priority):
         members = by_priority[priority]
@@ -87,14 +87,14 @@ def _shuffle_round(by_priority: Mapping[int, list[Twins]], repeat: int, rng: ran
 
 
 def _sort_sweeps(members: list[Twins]) -> list[Twins]:
-    """The trials of batch-size sweeps in order of their batch size, at the places that they have."""
+    """Return the trials of batch-size sweeps in order of their batch size, at the places that they have."""
     sweep = [pair for pair in members if pair[0].role == "batch-sweep"]
     growing = iter(sorted(sweep, key=lambda pair: pair[0].trial.asked.variant.batch_size))
     return [next(growing) if pair[0].role == "batch-sweep" else pair for pair in members]
 
 
 def _split_evenly(items: Sequence[T], count: int) -> list[list[T]]:
-    """Neighbours together, in parts whose lengths differ by one at most, the longer ones first."""
+    """Return neighbours together, in parts whose lengths differ by one at most, the longer ones first."""
     size, more = divmod(len(items), count)
     edges = [at * size + min(at, more) for at in range(count + 1)]
     return [list(items[low:high]) for low, high in itertools.pairwise(edges)]

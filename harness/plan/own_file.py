@@ -22,7 +22,7 @@ LEAST_RUNS = 3
 
 
 def own_file_sha256(workload: str, file: str | None, root: Path, where: str) -> str | None:
-    """The hash of the file that a measure of a workload names; null where the workload takes none.
+    """Return the hash of the file that a measure of a workload names; null where the workload takes none.
 
     Raises PlanError where it names none that is there, or has to name none.
     """
@@ -45,7 +45,7 @@ def own_file_sha256(workload: str, file: str | None, root: Path, where: str) -> 
 
 
 def own_file_text(root: Path, file: OwnFile) -> str:
-    """The JSON that goes with a trial; raises PlanError if the file is not what was planned any more."""
+    """Return the JSON that goes with a trial; raises PlanError if the file has changed since its plan."""
     path = root / file.name
     text = path.read_bytes() if path.is_file() else b""
     if text_sha256(text) != file.sha256:
@@ -58,7 +58,7 @@ def own_file_text(root: Path, file: OwnFile) -> str:
 
 
 def read_program(text: bytes, where: str) -> Program:
-    """A program's file; raises PlanError naming the file, the key and what is wrong with it."""
+    """Return a program's file; raises PlanError naming the file, the key and what is wrong with it."""
     program = Program.parse_toml(text, where, "docs/extending.md has an example")
     try:
         check_name(program.input.data if program.input else CHEST_XRAY)
@@ -70,7 +70,7 @@ def read_program(text: bytes, where: str) -> Program:
 def check_program(
     program: Program, protocol: str, repeats: int, variants: tuple[Variant, ...], where: str
 ) -> None:
-    """Raises PlanError where a measure asks of a program what it cannot do."""
+    """Raise PlanError where a measure asks of a program what it cannot do."""
     here = f"{where}: program '{program.name}'"
     if protocol.partition("/")[0] != program.name:
         raise PlanError(f"{here}: its protocol is '{protocol}'", remedy=f"write '{program.name}/1'")

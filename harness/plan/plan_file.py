@@ -79,7 +79,7 @@ class Measure(Model):
     """The hash of that file."""
 
     def is_for(self, device: DeviceKind, image: str) -> bool:
-        """Whether it is meant for a kind of device and an image."""
+        """Return whether it is meant for a kind of device and an image."""
         return device in self.devices and (not self.images or image in self.images)
 
 
@@ -119,7 +119,7 @@ _MATRIX = tuple(name for name in Variant.model_fields if name not in ("options",
 
 
 def plan_files(root: Path) -> dict[str, Path]:
-    """The plans there are, sizes among them, each with the file that holds it, in the names' order.
+    """Return the plans there are, sizes among them, each with the file that holds it, in the names' order.
 
     A file that cannot be read holds its own plan alone: loading that says what is wrong.
     """
@@ -162,7 +162,7 @@ def _read(text: bytes, where: str) -> PlanFile:
 
 
 def load_plan(root: Path, name: str) -> Plan:
-    """Reads a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
+    """Read a plan by its name; raises PlanError naming the file, the key and what is wrong with it."""
     paths = plan_files(root)
     if name not in paths:
         meant = suggest_name(name, paths)
@@ -232,7 +232,7 @@ def _is_varied(factor: Factor | None, measures: Sequence[Measure], where: str) -
 
 
 def _add_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:
-    """The measure with what its program brings where it says nothing itself."""
+    """Return the measure with what its program brings where it says nothing itself."""
     program = programs.get(measure.file or "")
     if program is None:
         return measure
@@ -247,7 +247,7 @@ def _add_program(measure: Measure, programs: Mapping[str, Program], size: Size, 
 
 
 def _choices(value: Any, precision: Any, model: Any) -> list[Any]:
-    """A list's members, or the entry of a table for this precision or model, or the value itself."""
+    """Return a list's members, or the entry of a table for this precision or model, or the value itself."""
     if isinstance(value, Mapping):
         for key in (f"{model} {precision}", precision, model, "otherwise"):
             if key in value:
@@ -298,13 +298,13 @@ class PlanContext:
 
 
 def plan_datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
-    """The data sets that a plan needs on a kind of device, in the order of its file."""
+    """Return the data sets that a plan needs on a kind of device, in the order of its file."""
     needed = [m.data for m in plan.measure if m.data and device in m.devices]
     return tuple(dict.fromkeys(needed))
 
 
 def pretrained_models(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
-    """The models whose pretrained weights a plan needs on a kind of device."""
+    """Return the models whose pretrained weights a plan needs on a kind of device."""
     models = [
         variant.model
         for measure in plan.measure

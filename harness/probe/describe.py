@@ -47,7 +47,7 @@ def describe_machine(files: Files | None = None) -> dict[str, Any]:
 
 
 def silent_cards(files: Files, described: Collection[str], library: Any | None) -> Iterator[str]:
-    """Each card of a maker that we know whose PCI address is not among those described, with the reason.
+    """Yield each card of a known maker whose PCI address is not `described`, with the reason.
 
     Where a container or a job was given some cards, the others are not its own.
     """

@@ -14,7 +14,7 @@ _ROOT = "/sys/fs/cgroup"
 
 
 def cpu_quota(files: Files) -> float | None:
-    """CPUs' worth of time that the tightest group allows; None where nothing limits it."""
+    """Return CPUs' worth of time that the tightest group allows; None where nothing limits it."""
     quotas = []
     for folder in _folders(files, "cpu"):
         words = (files.text(f"{folder}/cpu.max") or "").split()
@@ -83,7 +83,7 @@ def load_average() -> float | None:
 
 
 def available_bytes(files: Files) -> int | None:
-    """Memory that can be had without swapping, within the tightest control group."""
+    """Return memory that can be had without swapping, within the tightest control group."""
     free = _kilobytes(files, "MemAvailable")
     limit = memory_limit(files, _kilobytes(files, "MemTotal"))
     return min(free, limit) if free and limit else free

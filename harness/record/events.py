@@ -43,7 +43,7 @@ class Follower:
         self.progress = Progress()
 
     def look(self) -> Progress:
-        """The newest progress; unreadable lines are passed over, since a dying trial may cut one short."""
+        """Return the newest progress; unreadable lines are skipped: a dying trial may cut one short."""
         if not self._path.is_file():
             return self.progress
         with self._path.open("rb") as file:

@@ -32,7 +32,7 @@ class Finding(Model):
 
 
 def finding(name: str, severity: Severity | None = None, /, **data: FindingValue) -> Finding:
-    """A finding of a name of the table; its severity is the table's unless another is given.
+    """Return a finding of a name of the table; its severity is the table's unless another is given.
 
     Floats that are not finite become words, since JSON has none. Raises KeyError for an unknown name.
     """
@@ -45,25 +45,25 @@ def finding(name: str, severity: Severity | None = None, /, **data: FindingValue
 
 
 def finding_fault(found: Finding) -> Fault:
-    """Whose fault it is; of an unknown name the machine's, so that it is looked at."""
+    """Return whose fault it is; the machine's for an unknown name, so that it is looked at."""
     kind = KINDS.get(found.name)
     return kind.fault if kind else "machine"
 
 
 def finding_label(found: Finding) -> str:
-    """At most five words, for chips and cells."""
+    """Return at most five words, for chips and cells."""
     kind = KINDS.get(found.name)
     return kind.label if kind else found.name.replace("-", " ")
 
 
 def count_labels(of_trials: Iterable[Iterable[Finding]]) -> tuple[tuple[str, int], ...]:
-    """How many trials have each label, the most frequent first; a trial counts once for each."""
+    """Return how many trials have each label, the most frequent first; a trial counts once for each."""
     met = (name for found in of_trials for name in dict.fromkeys(map(finding_label, found)))
     return tuple(Counter(met).most_common())
 
 
 def finding_sentence(found: Finding) -> str:
-    """A clause without a full stop: the name's first one that has exactly the finding's data, filled in.
+    """Return a clause without a full stop: the name's first with exactly the finding's data, filled in.
 
     Data that fit none of them, as a record of another release may have them, give the label.
     """
@@ -82,13 +82,13 @@ def finding_sentence(found: Finding) -> str:
 
 
 def finding_remedy(found: Finding) -> str:
-    """What to do about it before anything is measured; empty where nothing is needed, or can be done."""
+    """Return what to do about it before any measurement; empty where nothing is needed or possible."""
     return REMEDIES.get(found.name, "").format_map(found.data)
 
 
 def gravest_verdict(
     findings: tuple[Finding, ...], *others: str
 ) -> Literal["valid", "warn", "invalid", "unproven"]:
-    """The verdict that findings, and other verdicts, make together."""
+    """Return the verdict that findings, and other verdicts, make together."""
     severities = {found.severity for found in findings} | set(others)
     return next((verdict for verdict in VERDICTS if verdict in severities), "valid")

@@ -18,7 +18,7 @@ Fault = Literal["trial", "machine", "nobody"]
 
 @cache
 def sentence_fields(sentence: str) -> frozenset[str]:
-    """The data that a clause with named fields, which `str.format` fills, has words for."""
+    """Return the data that a clause with named fields, which `str.format` fills, has words for."""
     return frozenset(name for _, name, _, _ in Formatter().parse(sentence) if name)
 
 

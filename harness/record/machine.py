@@ -15,7 +15,7 @@ _NOT_THE_MACHINE = ("id", "label")
 
 
 def machine_differences(a: Machine, b: Machine) -> tuple[str, ...]:
-    """Every field that is not the same, as "field: a → b"; what is not known is "unknown". Pure."""
+    """Return every field that is not the same, as "field: a → b"; what is not known is "unknown". Pure."""
     return tuple(
         f"{field}: {_value_words(left)} → {_value_words(right)}"
         for field, left, right in differing_fields(a, b)
@@ -23,7 +23,7 @@ def machine_differences(a: Machine, b: Machine) -> tuple[str, ...]:
 
 
 def differing_fields(a: Machine, b: Machine) -> tuple[tuple[str, Any, Any], ...]:
-    """Every field that is not the same, with both values; null is unknown. Pure."""
+    """Return every field that is not the same, with both values; null is unknown. Pure."""
     left, right = _fields(a), _fields(b)
     return tuple(
         (field, left.get(field), right.get(field))

@@ -209,10 +209,10 @@ class Session(Model):
 
     @property
     def block_of(self) -> dict[str, int]:
-        """The block that the plan has each trial in, by the trial's id; empty for a session of one block."""
+        """Return the plan's block of each trial by the trial's id; empty for a session of one block."""
         return dict(zip((trial.id for trial in self.trials), self.blocks, strict=False))
 
 
 def session_id(started_at: datetime, digits: str) -> str:
-    """The UTC date and six hex digits."""
+    """Return the UTC date and six hex digits."""
     return f"{started_at:%Y%m%d}-{digits}"

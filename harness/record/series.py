@@ -19,7 +19,7 @@ STEPS_KEPT_SINGLE = 20_000
 
 
 def pack(values: array[int]) -> str:
-    """Base64 of deflated little-endian integers."""
+    """Return base64 of deflated little-endian integers."""
     if sys.byteorder == "big":
         values.byteswap()
     return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
@@ -27,7 +27,7 @@ def pack(values: array[int]) -> str:
 
 @lru_cache(maxsize=16)
 def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -> array[int]:
-    """What `pack` packed; raises ValueError where it is not `count` integers, naming them `what`.
+    """Return what `pack` packed; raises ValueError where it is not `count` integers, naming them `what`.
 
     Kept, since a record's summary reads one series several times: nobody changes it.
     """
@@ -59,7 +59,7 @@ class Series(Model):
 
     @classmethod
     def from_microseconds(cls, microseconds: Sequence[int], together: int = 1) -> Self:
-        """Packs durations of steps that end so many together; a last group of too few is dropped."""
+        """Pack durations of steps that end so many together; a last group of too few is dropped."""
         step = together * (-(-len(microseconds) // (together * STEPS_KEPT_SINGLE)) or 1)
         whole = len(microseconds) - len(microseconds) % step
         values = [sum(microseconds[at : at + step]) for at in range(0, whole, step)]
@@ -73,7 +73,7 @@ class Series(Model):
         return self
 
     def values(self) -> array[int]:
-        """The durations in microseconds, each of `steps_per_value` steps."""
+        """Return the durations in microseconds, each of `steps_per_value` steps."""
         return unpack(self.microseconds, "Q" if self.wide else "I", self.count, "series")
 
 

@@ -40,7 +40,7 @@ class Results:
 
 
 def results_folder(root: Path) -> Path:
-    """The folder that serves as the database."""
+    """Return the folder that serves as the database."""
     return root / "results"
 
 
@@ -50,41 +50,41 @@ def clone_state_folder(root: Path) -> Path:
 
 
 def session_folder(root: Path, session: Session) -> Path:
-    """results/<date>/<machine>-<session>"""
+    """Return results/<date>/<machine>-<session>."""
     return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"
 
 
 def session_folders(paths: Iterable[str]) -> dict[str, str]:
-    """By its id, the folder of each session whose file is one of these paths."""
+    """Return the folder of each session whose file is one of these paths, by the session's id."""
     folders = (path.rpartition("/")[0] for path in paths if path.endswith("/session.json"))
     return {"-".join(folder.split("-")[-2:]): folder for folder in folders}
 
 
 def record_name(trial_id: str, attempt: int) -> str:
-    """<trial>.json, or <trial>.a2.json for a second attempt."""
+    """Return <trial>.json, or <trial>.a2.json for a second attempt."""
     return f"{trial_id}.json" if attempt == 1 else f"{trial_id}.a{attempt}.json"
 
 
 def work_folder(root: Path, session: str, trial_id: str, attempt: int) -> Path:
-    """Where one attempt of one trial keeps its in, out and log."""
+    """Return where one attempt of one trial keeps its in, out and log."""
     return clone_state_folder(root) / "work" / session / f"{trial_id}.a{attempt}"
 
 
 def write_record(root: Path, session: Session, record: Record) -> None:
-    """Writes one record; raises UserError where the file exists and NoSpace where the disk is full."""
+    """Write one record; raises UserError where the file exists and NoSpace where the disk is full."""
     path = session_folder(root, session) / record_name(record.trial.id, record.attempt)
     write_whole(path, dump_json(record), replace=False)
 
 
 def write_session(root: Path, session: Session) -> Path:
-    """Writes session.json, in place of an older one of the same session."""
+    """Write session.json, in place of an older one of the same session."""
     path = session_folder(root, session) / "session.json"
     write_whole(path, dump_json(session), replace=True)
     return path
 
 
 def dump_json(model: Record | Session) -> str:
-    """JSON as it is stored: one line a field at the top, so that a diff can be read."""
+    """Return JSON as it is stored: one line a field at the top, so that a diff can be read."""
     fields = model.model_dump(mode="json")
     lines = ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
@@ -94,7 +94,7 @@ def dump_json(model: Record | Session) -> str:
 
 
 def write_whole(path: Path, text: str, *, replace: bool) -> None:
-    """Temporary name, fsync, then the final name; an interrupted write leaves nothing under that name."""
+    """Write a file by a temporary name, fsync and rename: whole under its name, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _disk_errors(path):
         with write_then_rename(path, Path.replace if replace else _put_new) as temporary:
@@ -103,7 +103,7 @@ def write_whole(path: Path, text: str, *, replace: bool) -> None:
 
 
 def _put_new(temporary: Path, path: Path) -> None:
-    """Gives a file a name that none has; without hard links two writers at one moment are not noticed."""
+    """Give a file a name that none has; without hard links two writers at one moment are not noticed."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -152,7 +152,7 @@ A digest as in "sha256:0…" is none: before a number's colon are quotes."""
 
 
 def _parse_whole_number(digits: str) -> int:
-    """JSON's numbers have no end; one of more than 63 bits counts nothing, and is no float either."""
+    """Return a whole number; raises ValueError for one of more than 63 bits, which counts nothing."""
     value = int(digits)
     if value.bit_length() > 63:
         raise ValueError(f"{digits[:12]}… is no number of a record")
@@ -171,7 +171,7 @@ MOST_BYTES = 16 * 2**20
 
 
 def _read_content(path: Path, where: str) -> bytes:
-    """A file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
+    """Return a file's bytes; raises RecordError for what is no plain file, too large, or not readable."""
     try:
         told = path.stat()
         if not stat.S_ISREG(told.st_mode):
@@ -184,7 +184,7 @@ def _read_content(path: Path, where: str) -> bytes:
 
 
 def read_record(path: Path, where: str) -> Record:
-    """Reads one record; raises RecordError with its path and the reason."""
+    """Read one record; raises RecordError with its path and the reason."""
     text = _read_content(path, where)
     if not _LONG_NUMBER.search(text.translate(_DIGITS)):
         with suppress(ValidationError):
@@ -193,7 +193,7 @@ def read_record(path: Path, where: str) -> Record:
 
 
 def _read_strictly(text: bytes, where: str) -> Record:
-    """A record whose every number is looked at; raises RecordError with the reason."""
+    """Return a record whose every number is looked at; raises RecordError with the reason."""
     try:
         raw = json.loads(text.decode(), parse_int=_parse_whole_number)
     except ValueError as error:
@@ -209,7 +209,7 @@ def _read_strictly(text: bytes, where: str) -> Record:
 
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
-    """What runs wrote under a folder of results/, each file with its path from the clone; no hidden ones."""
+    """Yield each file that runs wrote under a folder of results/, with its path from the clone."""
     prefix = folder.relative_to(root).as_posix()
     # Paths are made, compared and taken apart at ten times the cost of names.
     names = glob(pattern, root_dir=folder)  # noqa: PTH207
@@ -218,7 +218,7 @@ def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path
 
 
 def read_results(root: Path) -> Results:
-    """Every record and session under results/, in the order of their paths; of copies the first alone."""
+    """Return every record and session under results/ in the order of their paths, copy once."""
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
@@ -251,7 +251,7 @@ _OF_WORK = ("framework", "device", "versions", "packages", "precision", "data", 
 
 
 def _share_equal_parts(record: Record, before: Record) -> Record:
-    """The record, with what the one before it has equal as one object: a session has one machine."""
+    """Return the record, with what the one before it has equal as one object: a session has one machine."""
     equal: dict[str, object] = _equal_fields(record, before, _OF_SESSION)
     if record.measurement and before.measurement:
         measured = _equal_fields(record.measurement, before.measurement, _OF_WORK)
@@ -264,7 +264,7 @@ def _equal_fields(one: Model, other: Model, names: Sequence[str]) -> dict[str, o
 
 
 def _drop_copies(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:
-    """Each record once, and a sentence for each folder that holds some again.
+    """Return each record once, and a sentence for each folder that holds some again.
 
     The one that counts is in a folder of its session's name, where there is one. A record that only says that
     it is the same attempt is no copy.
@@ -295,12 +295,12 @@ def _record_folder(stored: Stored) -> str:
 
 
 def session_order(session: Session) -> tuple[int, datetime]:
-    """Sorts sessions of one machine: by its count of them; those from before it counted first, by date."""
+    """Return a session's place among its machine's: by its count; those without one first, by date."""
     return session.number or 0, session.started_at
 
 
 def read_sessions(root: Path) -> tuple[Session, ...]:
-    """Every session under results/ that can be read, in the order of their paths; its records are not."""
+    """Return every readable session under results/ in the order of their paths, without its records."""
     sessions: list[Session] = []
     for path, where in _result_files(root, results_folder(root), "*/*/session.json"):
         with suppress(RecordError):
@@ -309,7 +309,7 @@ def read_sessions(root: Path) -> tuple[Session, ...]:
 
 
 def session_records(root: Path, session: Session) -> tuple[Stored, ...]:
-    """The records of one session; raises RecordError for one that cannot be read."""
+    """Return the records of one session; raises RecordError for one that cannot be read."""
     return tuple(
         Stored(where, read_record(path, where))
         for path, where in _result_files(root, session_folder(root, session), "*.json")

@@ -72,7 +72,7 @@ class Model(BaseModel):
 
     @classmethod
     def parse(cls, text: str | bytes, where: str) -> Self:
-        """Reads JSON; raises RecordError with the file, the field and the reason."""
+        """Read JSON; raises RecordError with the file, the field and the reason."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -82,7 +82,7 @@ class Model(BaseModel):
     def parse_toml(
         cls, content: bytes, where: str, remedy: str, refusal: type[UserError] = PlanError
     ) -> Self:
-        """Reads TOML; raises the refusal with the file, the field and the reason."""
+        """Read TOML; raises the refusal with the file, the field and the reason."""
         try:
             return cls.model_validate(parse_toml(content))
         except ValidationError as error:
@@ -93,17 +93,17 @@ class Model(BaseModel):
             raise refusal(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
 
     def canonical(self) -> str:
-        """JSON with sorted keys and no spaces: equal values give equal text."""
+        """Return JSON with sorted keys and no spaces: equal values give equal text."""
         return canonical_json(self.model_dump(mode="json"))
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no spaces, and no numbers that JSON does not have."""
+    """Return JSON with sorted keys, no spaces, and no numbers that JSON does not have."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def short_hash(value: Any, digits: int = 12) -> str:
-    """The first hex digits of the SHA-256 of a value's canonical JSON."""
+    """Return the first hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:digits]
 
 
@@ -115,7 +115,7 @@ _DEEP_KEY = re.compile(rb"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){24}")
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """A TOML file's tables; raises ValueError, in one clause, for whatever is none or has no end."""
+    """Return a TOML file's tables; raises ValueError, in one clause, for whatever is none or has no end."""
     if len(content) > TOML_BYTES:
         raise ValueError(f"{len(content)} bytes, where a file has at most {TOML_BYTES}")
     if _DEEP_KEY.search(content):
@@ -127,7 +127,7 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def decode_utf8(content: bytes) -> str:
-    """A text that a person saved, without the mark that editors of Windows put first; raises UnicodeError."""
+    """Return a text that a person saved, without Windows' byte-order mark; raises UnicodeError."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -143,7 +143,7 @@ _PLAIN = {"extra_forbidden": "unknown key", "missing": "it is missing", "string_
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first of pydantic's problems in one clause: the field, lists counted from 1, and what is wrong.
+    """Return pydantic's first problem in one clause: the field, list counted from 1, and what is wrong.
 
     An unknown key goes before one that is missing, which may be the same, mistyped.
     """

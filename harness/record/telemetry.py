@@ -28,7 +28,7 @@ class Trace(Model):
 
     @classmethod
     def from_values(cls, values: Sequence[float | None], scale: float) -> Self:
-        """Packs values to the nearest multiple of `scale`."""
+        """Pack values to the nearest multiple of `scale`."""
         steps, before = array("i"), 0
         for value in values:
             if value is None:
@@ -45,7 +45,7 @@ class Trace(Model):
         return self
 
     def values(self) -> list[float | None]:
-        """The values in their unit."""
+        """Return the values in their unit."""
         steps = unpack(self.packed, "i", self.count, "trace")
         sums = accumulate(0 if step == _NULL else step for step in steps)
         return [None if step == _NULL else at * self.scale for step, at in zip(steps, sums, strict=True)]

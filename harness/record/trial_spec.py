@@ -164,7 +164,7 @@ class TrialSpec(Model):
     def from_request(
         cls, asked: TrialRequest, repeat: int, *, seed: int, timeout_seconds: float, targets: Targets = ()
     ) -> Self:
-        """A trial with the id that its content gives it."""
+        """Return a trial with the id that its content gives it."""
         return cls(
             id=trial_id(asked, repeat),
             asked=asked,

@@ -83,7 +83,7 @@ class Started(TrialJob):
 
     @property
     def name(self) -> str:
-        """The attempt's name, as its engine knows it."""
+        """Return the attempt's name, as its engine knows it."""
         return run_name(self.session, self.trial.id, self.attempt)
 
 
@@ -96,7 +96,7 @@ def assemble_record(
     locked: tuple[Mapping[str, str], bool] | None,
     timed_out: bool = False,
 ) -> Record:
-    """The record of one attempt. `locked` is as locked_packages gives it; null where no lock holds it."""
+    """Return the record of one attempt; `locked` comes from locked_packages, null without a lock."""
     measurement: Measurement | None = None
     problem = ""
     try:
@@ -119,7 +119,7 @@ def assemble_record(
 
 
 def _read_output(path: Path) -> str | None:
-    """A file's text; null where there is none. Raises RecordError for one that is too large."""
+    """Return a file's text; null where there is none. Raises RecordError for one that is too large."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -130,7 +130,7 @@ def _read_output(path: Path) -> str | None:
 
 
 def _read_measurement(trial: TrialSpec, output: Path) -> Measurement | None:
-    """The measurement; null where there is none. Raises RecordError for one that is not of this trial."""
+    """Return the measurement, null for none; raises RecordError for one of another trial."""
     text = _read_output(output / MEASUREMENT)
     if text is None:
         return None
@@ -168,7 +168,7 @@ def _read_failure(output: Path) -> Reported | None:
 def _failure_cause(
     started: Started, exit: Exit, output: Path, problem: str, timed_out: bool
 ) -> tuple[str, str, str]:
-    """Stage, reason and message of a failure, the most telling source first."""
+    """Return stage, reason and message of a failure, the most telling source first."""
     code = exit.code
     if problem:
         return "collect", "bad-measurement", problem
@@ -218,7 +218,7 @@ def judge_record(record: Record) -> Record:
 
 
 def change_findings(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
-    """What differs from the stack's first measured trial of the workload: each named with both values."""
+    """Return what differs from the stack's first measured trial of the workload, with both values."""
     asked = record.trial.asked
     alike = (
         each
@@ -265,7 +265,7 @@ def conclude_attempt(
     wall_seconds: float,
     timed_out: bool = False,
 ) -> Record:
-    """Writes the record of an attempt that took `wall_seconds`; raises as store.write_record does.
+    """Write the record of an attempt that took `wall_seconds`; raises as store.write_record does.
 
     `earlier` are the session's records by now.
     """
@@ -288,7 +288,7 @@ def conclude_attempt(
 
 @cache
 def _locked_packages(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
-    """What the lock of that hash pins, or that of the image where the clone has it no more."""
+    """Return what the lock of that hash pins, or that of the image where the clone has it no more."""
     return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))
 
 

@@ -12,7 +12,7 @@ PAUSE = timedelta(hours=1)
 
 
 def block_number(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> int:
-    """The number of the block that a trial beginning now belongs to: a pause of an hour opens the next.
+    """Return the number of a trial's block if it begins now: a pause of an hour opens the next.
 
     Full-length trials are no part of a block, so an hour that they fill is a pause between the others.
     """
@@ -24,7 +24,7 @@ def block_number(session: Session, trial: TrialSpec, records: Sequence[Record], 
 
 
 def rest_time(session: Session, trial: TrialSpec, records: Sequence[Record], now: datetime) -> timedelta:
-    """How long a trial still waits: an hour after the last block, where the plan has it in a later one.
+    """Return how long a trial still waits: an hour after the last block if the plan has it later.
 
     An hour is the most, also where the clock was set since.
     """

@@ -46,11 +46,11 @@ class Chosen:
 
     @property
     def time(self) -> str:
-        """How long the trials take, in words."""
+        """Return how long the trials take, in words."""
         return self.describe_time(self.planned, self.seconds)
 
     def describe_time(self, planned: Sequence[Planned], seconds: float | None = None) -> str:
-        """How long some of the trials take, in words; of what nobody timed, when it is stopped."""
+        """Return how long some of the trials take, in words; of what nobody timed, when it is stopped."""
         unknown = [item for item in planned if estimate.is_time_out(item, self.speeds)]
         each = partial(estimate.estimate_seconds, speeds=self.speeds)
         known = (sum(map(each, planned)) if seconds is None else seconds) - sum(map(each, unknown))
@@ -116,7 +116,7 @@ def choose_trials(
 def _plan_contexts(
     setup: RunSetup, resolved: Mapping[str, Resolved] | None, seed: int
 ) -> tuple[PlanContext, int, PlanContext | None]:
-    """What trials are named by, in both stacks where there are two, about the order's seed."""
+    """Return what trials are named by, in both stacks where there are two, about the order's seed."""
     kind, prefix = setup.selection.kind, "weights-"
     sources: dict[str, DataSource] = dict.fromkeys(chain(*data_names(setup.plan, kind)), "real")
     if resolved is not None:
@@ -195,7 +195,7 @@ def _nothing_able_error(setup: RunSetup, card: Gpu | None, left_out: Sequence[Le
 
 
 def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
-    """Raises UserError for a workload that is no file here, or a name that it has not: its trials would fail.
+    """Raise UserError for a workload that is no file here, or a name that it has not: its trials would fail.
 
     A program of the image's own may need none.
     """
@@ -219,7 +219,7 @@ def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
 
 
 def narrow_plan(setup: RunSetup, keep: Keep) -> RunSetup:
-    """The same with those parts of the plan alone that have a wanted trial, so that no other data is fetched.
+    """Return the setup with the plan's parts that have a wanted trial, so that no other data is fetched.
 
     Raises UserError where no trial is wanted.
     """
@@ -241,7 +241,7 @@ def narrow_plan(setup: RunSetup, keep: Keep) -> RunSetup:
 def _keep_claimed(
     able: tuple[Planned, ...], keep: Keep, resolved: Mapping[str, Resolved]
 ) -> tuple[tuple[Planned, ...], tuple[LeftOut, ...]]:
-    """The trials that are wanted, and a line for the others; raises UserError where there are none."""
+    """Return the trials that are wanted, and a line for the others; raises UserError where there are none."""
     ids = {item.trial.id for item in able} & keep(able)
     generated = next((name for name, found in resolved.items() if found.source == "generated"), None)
     if not ids and generated:
@@ -265,13 +265,13 @@ def pause_seconds(planned: Sequence[Planned], seconds_each: Callable[[Planned], 
 
 
 def trial_seconds(speeds: estimate.Speeds, trial: TrialSpec, records: Iterable[Record]) -> float:
-    """A trial's estimated duration, from what was estimated before and a session's records by now."""
+    """Return a trial's estimated duration, from what was estimated before and a session's records by now."""
     planned = Planned(trial, "timing", trial.asked.variant.model)
     return estimate.estimate_seconds(planned, estimate.learn_speeds(speeds, records))
 
 
 def known_speeds(setup: RunSetup) -> estimate.Speeds:
-    """What is known of durations here: all records, and published runs scaled to this card."""
+    """Return what is known of durations here: all records, and published runs scaled to this card."""
     records = (stored.record for stored in store.read_results(setup.root).records)
     cards = load_cards(setup.root) if setup.selection.gpus else ()
     device = estimate.DeviceModel.from_machine(setup.machine, setup.selection.kind, cards)

@@ -28,7 +28,7 @@ class InFlight(Model):
 
 
 def read_attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
-    """Each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
+    """Yield each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
     folder = store.clone_state_folder(root) / "work"
     for path in sorted(folder.glob(f"{session_id}/*/{FILE}")):
         try:
@@ -38,7 +38,7 @@ def read_attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]
 
 
 def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
-    """Stops trials of other sessions that go on after their run died, since two would disturb each other.
+    """Stop trials of other sessions that go on after their run died, since two would disturb each other.
 
     They stay written down as started: their own session makes a record of each when it goes on. A trial of
     another engine than this run's is not looked for.
@@ -60,7 +60,7 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
 
 
 def elapsed_seconds(begun: InFlight, work: Path, *, running: bool) -> float:
-    """How long an attempt has taken, or had when it ended: no more than its limit.
+    """Return how long an attempt has taken, or had when it ended: no more than its limit.
 
     It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
     """

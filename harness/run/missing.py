@@ -23,7 +23,7 @@ FINE_BELOW = 16
 
 
 def grow_sweeps(session: Session, records: Iterable[Record]) -> Session:
-    """The session with the batch sizes that its sweeps need next, or itself; a pure function of both."""
+    """Return the session with the batch sizes that its sweeps need next, or itself."""
     last_of = last_attempts(records)
     ids = {trial.id for trial in session.trials}
     halving = session.plan in HALVING
@@ -48,7 +48,7 @@ def replaced_trials(session: Session, records: Sequence[Record]) -> frozenset[st
 
 
 def is_between_batches(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
-    """Whether a search may have put a trial between the batch sizes of a planned sweep."""
+    """Return whether a search may have put a trial between the batch sizes of a planned sweep."""
     sizes = [_batch_size(member) for member in _sweeps(planned).get(sweep_key(trial), [])]
     return bool(sizes) and min(sizes) < _batch_size(trial) < max(sizes)
 
@@ -73,7 +73,7 @@ def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
 
 
 def _halve_batch(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
-    """Every repeat in half the smallest batch, where that did not fit."""
+    """Return every repeat in half the smallest batch, where that did not fit."""
     smallest = min(map(_batch_size, group))
     tried = [trial for trial in group if _batch_size(trial) == smallest]
     if smallest == 1 or not any(ran_out_of_memory(last_of.get(trial.id)) for trial in tried):
@@ -82,7 +82,7 @@ def _halve_batch(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> l
 
 
 def _next_tries(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
-    """The next try of the first repeat; once nothing is left to try, the largest that fits in the others.
+    """Return the first repeat's next try; once none is left, the largest that fits in the other repeats.
 
     None while every size fits, or none does, or one below the first too large was tried in no repeat.
     """
@@ -102,7 +102,7 @@ def _next_tries(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> li
 
 
 def _middle_batch(fits: int, too_large: int) -> int | None:
-    """The batch size to try next; null where nothing is left between."""
+    """Return the batch size to try next; null where nothing is left between."""
     fine = range(fits + 1, min(too_large, FINE_BELOW))
     coarse = range(max(fits + 1, FINE_BELOW), too_large)
     left = [*fine, *(size for size in coarse if size % COARSE == 0)]
@@ -110,7 +110,7 @@ def _middle_batch(fits: int, too_large: int) -> int | None:
 
 
 def _fits_memory(record: Record | None) -> bool | None:
-    """Whether a trial left its device some memory; null where it did not get so far."""
+    """Return whether a trial left its device some memory; null where it did not get so far."""
     if record is None:
         return None
     if record.measurement is not None:
@@ -185,13 +185,13 @@ def list_untried(session: Session, records: Iterable[Record]) -> Session:
 
 
 def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
-    """The last attempt's record of each trial, by the trial's id."""
+    """Return the last attempt's record of each trial, by the trial's id."""
     ordered = sorted(records, key=lambda record: record.attempt)
     return {record.trial.id: record for record in ordered}
 
 
 def _untried_trials(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
-    """Trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
+    """Yield trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
     again = session.plan in HALVING
     for record in last_of.values():
@@ -205,11 +205,11 @@ def _untried_trials(session: Session, last_of: Mapping[str, Record]) -> Iterator
 
 
 def ran_out_of_memory(record: Record | None) -> bool:
-    """Whether a trial's batch did not fit."""
+    """Return whether a trial's batch did not fit."""
     return bool(record and record.failure and record.failure.reason == "out-of-memory")
 
 
 def sweep_key(trial: TrialSpec) -> str:
-    """All that a trial is asked for but its batch size: equal in the trials of one batch-size sweep."""
+    """Return all that is asked of a trial but its batch size: equal within one batch-size sweep."""
     variant = trial.asked.variant.model_copy(update={"batch_size": 1})
     return trial.asked.model_copy(update={"variant": variant}).canonical()

@@ -58,7 +58,7 @@ def git_root(start: Path) -> Path | None:
 
 
 def read_folder(root: Path) -> OwnFolder:
-    """Return the folder with what git tracks or does not ignore; without git all but environments and caches.
+    """Return the folder with what git tracks or do not ignore; without git all but environments and caches.
 
     Raises UserError where that is more than 200 MB, naming its largest folders.
     """

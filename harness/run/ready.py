@@ -97,7 +97,7 @@ class ReadyRun:
         cache: Path,
         workloads: Path,
     ) -> RunSpec:
-        """What an engine needs to start an attempt whose work folder is `work`."""
+        """Return what an engine needs to start an attempt whose work folder is `work`."""
         stack = self.stack(trial)
         return RunSpec(
             trial=trial,
@@ -146,7 +146,7 @@ def second_interpreter(setup: RunSetup, python: str) -> Built:
 
 
 def warm_up_trial(trial: TrialSpec) -> TrialSpec:
-    """The short trial that fills the compilers' caches before the first one of a variant.
+    """Return the short trial that fills the compilers' caches before the first one of a variant.
 
     Otherwise each fresh process would tune again, and the first repeat would differ from the rest.
     """

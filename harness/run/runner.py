@@ -38,16 +38,16 @@ class Watcher(Protocol):
     """Shows a person how far the plan is."""
 
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
-        """Trial `number` of `count` starts."""
+        """Show that trial `number` of `count` starts."""
 
     def trial_goes_on(self, progress: Progress) -> None:
-        """The trial's newest progress."""
+        """Show the trial's newest progress."""
 
     def trial_ends(self, record: Record) -> None:
-        """Its record is written."""
+        """Show that the trial's record is written."""
 
     def say(self, line: str) -> None:
-        """One line of news."""
+        """Print one line of news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def run_session(
     retry: bool = False,
     answer: Callable[[Sequence[Record]], str] = lambda records: "",
 ) -> Outcome:
-    """Runs what a session lacks. Ctrl-C stops the running trial, which no record keeps.
+    """Run what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
     It ends early where `answer` returns why the session's records are enough.
 
@@ -129,7 +129,7 @@ def _fits_budget(
 def _wait_for_block(
     budget: TimeBudget, opened: Session, trial: TrialSpec, records: list[Record], watcher: Watcher
 ) -> bool:
-    """Waits until the trial's block may begin; whether it still ends in time then."""
+    """Wait until the trial's block may begin; return whether it still ends in time then."""
     wait = blocks.rest_time(opened, trial, records, datetime.now(UTC))
     if not wait:
         return True
@@ -158,13 +158,13 @@ def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome
 
 
 def _cache_folder(ready: ReadyRun, session_id: str, trial: TrialSpec) -> Path:
-    """Where a stack's compilers keep what they made: another stack's would be of no use, or wrong."""
+    """Return where a stack's compilers keep what they made: another stack's would be of no use, or wrong."""
     cache = store.clone_state_folder(ready.root) / "cache" / session_id
     return cache / f"{trial.asked.environment}-{short_hash(trial.asked.stack)}"
 
 
 def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watcher) -> None:
-    """Runs the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
+    """Run the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):
         return
     marker = _cache_folder(ready, opened.id, trial) / "warm" / trial.id.rpartition("-")[2]
@@ -189,7 +189,7 @@ def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watche
 
 
 def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt: int) -> RunSpec:
-    """Makes the folders of one attempt, and returns what starts it."""
+    """Make the folders of one attempt, and return what starts it."""
     work = store.work_folder(ready.root, session_id, trial.id, attempt)
     shutil.rmtree(work, ignore_errors=True)
     for name in ("in", "out"):
@@ -246,7 +246,7 @@ def _run_attempt(
 def _finish_attempt(
     ready: ReadyRun, opened: Session, begun: InFlight, work: Path, watcher: Watcher, began: float
 ) -> Record:
-    """Waits for a started trial and writes its record. `began` is of time.monotonic, which nobody sets."""
+    """Wait for a started trial and write its record. `began` is of time.monotonic, which nobody sets."""
     gone = None
     try:
         exit, timed_out = _wait_for_exit(ready, begun, work, watcher)
@@ -275,7 +275,7 @@ def _finish_attempt(
 
 @contextmanager
 def _stop_on_interrupt(ready: ReadyRun, started: Started, work: Path) -> Iterator[None]:
-    """Whenever the interrupt comes, the trial is looked up by name and stopped; no record keeps it."""
+    """Stop the trial, looked up by its name, whenever an interrupt comes; no record keeps it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -307,7 +307,7 @@ def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watche
 
 
 def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:
-    """What an earlier process left running or ended: waited for, collected, or written down as failed."""
+    """Return the records of what an earlier process left: waited for, collected, or written as failed."""
     taken: list[Record] = []
     for begun, work in in_flight.read_attempts(ready.root, opened.id):
         started = begun.started

@@ -60,7 +60,7 @@ class SecondStack:
 def second_stack(
     root: Path, settings: Settings, image: Image, serving: Callable[[str], Image]
 ) -> SecondStack | None:
-    """What `--against` asks for beside an image; `serving` gives another for the same devices, by its name.
+    """Return what `--against` asks for beside an image; `serving` gives another by its name.
 
     Raises PlanError beside --python and for a word that it does not know, and what moved_image raises.
     """
@@ -129,7 +129,7 @@ def _version_of(python: str) -> str:
 
 
 def _parse_variable(word: str) -> tuple[str, str]:
-    """A variable's name and value; raises PlanError for one that cannot be set or shown."""
+    """Return a variable's name and value; raises PlanError for one that cannot be set or shown."""
     name, equals, value = word.removeprefix(ENV).partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_]\w{0,63}", name) or len(value) > MOST_LETTERS:
         raise PlanError(

@@ -51,7 +51,7 @@ def _pointer_path(root: Path, plan: str, against: Against | None) -> Path:
 
 
 def find_open_session(root: Path, plan: str, against: Against | None = None) -> Session | None:
-    """This clone's open session of a plan and a second stack, or null where none can be read."""
+    """Return this clone's open session of a plan and a second stack, or null where none can be read."""
     try:
         name = _pointer_path(root, plan, against).read_text(encoding="utf-8").strip()
         path = store.results_folder(root) / name / "session.json"
@@ -61,7 +61,7 @@ def find_open_session(root: Path, plan: str, against: Against | None = None) -> 
 
 
 def next_session_number(kept: Path, root: Path, machine: str) -> int:
-    """The number of a machine's next session, from 1; in its folder of the user's state, for all clones."""
+    """Return the number of a machine's next session over all clones, from 1, and write it down."""
     path = kept / _COUNTED
     last = 0
     with suppress(OSError, ValueError):
@@ -73,7 +73,7 @@ def next_session_number(kept: Path, root: Path, machine: str) -> int:
 
 
 def open_session(root: Path, session: Session) -> Session:
-    """Opens a new session: writes its session.json."""
+    """Open a new session: writes its session.json."""
     path = store.write_session(root, session)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
     store.write_whole(_pointer_path(root, session.plan, session.against), folder + "\n", replace=True)
@@ -81,7 +81,7 @@ def open_session(root: Path, session: Session) -> Session:
 
 
 def close_session(root: Path, session: Session) -> None:
-    """The plan is complete: the next run begins a new session."""
+    """Close a complete session: the next run begins a new one."""
     _pointer_path(root, session.plan, session.against).unlink(missing_ok=True)
 
 

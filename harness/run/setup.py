@@ -68,7 +68,7 @@ class RunSetup:
 def look_at_devices(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, refuse: bool = True
 ) -> tuple[Machine, Selection]:
-    """Looks at the machine and settles on its devices; raises NoDevice for one that is not there.
+    """Look at the machine and settle on its devices; raises NoDevice for one that is not there.
 
     It raises NoDevice too, unless `refuse` is false, where the processor would be taken unasked in place of a
     card that does not answer.
@@ -92,7 +92,7 @@ def prepare_run(
     *,
     refuse: bool = True,
 ) -> RunSetup:
-    """Settles on device, image and engine; looks at the machine unless it was `seen` by devices() already.
+    """Settle on device, image and engine; look at the machine unless it was `seen` by devices() already.
 
     Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer. An engine
     asked for by name that gives no such card raises NoDevice too, unless `refuse` is false.
@@ -156,7 +156,7 @@ def environment_problem(image: Image, engine: Engine, settings: Settings) -> str
 def prepare_build(
     root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[Image, ...], Engine, tuple[str, ...]]:
-    """The image of each stack that `build` works with, its engine, and what a person should hear.
+    """Return the image of each stack that `build` works with, its engine, and what a person should hear.
 
     An image that is named is built without a look at the machine's devices: on a login node, on a runner.
     Raises UserError for a name that no image has, and what prepare() raises where none is named.
@@ -173,7 +173,7 @@ def prepare_build(
 def _choose_image(
     images: ImageFile, selection: Selection, settings: Settings
 ) -> tuple[Image, tuple[str, ...]]:
-    """The image that is named, or that we are in, if it serves every card taken; else the first that does.
+    """Return the image named, or that we are in, if it serves every card taken; else the first that does.
 
     An interpreter of the user's brings its own framework, which may serve what no image of ours does.
     """
@@ -193,13 +193,13 @@ def _choose_image(
 
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
-    """The user's own data folder, else the clone's where it has one, and ours."""
+    """Return the user's own data folder, else the clone's where it has one, and ours."""
     own = expand_path(settings.data).absolute() if settings.data else root / DATA
     return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 
 def data_names(run_plan: Plan, kind: DeviceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A plan's data sets, and its pretrained weights."""
+    """Return a plan's data sets, and its pretrained weights."""
     weights = tuple(f"weights-{model}" for model in plan_file.pretrained_models(run_plan, kind))
     return tuple(plan_file.plan_datasets(run_plan, kind)), weights
 
@@ -230,7 +230,7 @@ def resolve_data(
 
 
 def device_request(selection: Selection) -> DeviceRequest:
-    """What an engine is asked for; a trial on fewer cards takes the first of them."""
+    """Return what an engine is asked for; a trial on fewer cards takes the first of them."""
     nodes = device_files(Files()) if selection.kind == "rocm" else ()
     complete = len(selection.uuids) == len(selection.gpus)
     return DeviceRequest(
@@ -243,7 +243,7 @@ def device_request(selection: Selection) -> DeviceRequest:
 
 
 def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
-    """What a line would work with on a machine with such cards, as "4x RTX 4090"; on this one without a name.
+    """Return what a line works with on cards by their names, as "4x RTX 4090"; without, on this machine.
 
     Raises UserError for a card that the table does not have, NoDevice where the image named does not serve
     it, and what load_plan raises.
@@ -299,7 +299,7 @@ def parse_cards(named: str, cards: Sequence[Card]) -> tuple[int, Card]:
 
 
 def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
-    """What a framework would see."""
+    """Return what a framework would see."""
     gpu = Gpu(
         index=0,
         vendor=card.vendor,
@@ -311,5 +311,5 @@ def _card_devices(count: int, card: Card) -> tuple[Gpu, ...]:
 
 
 def device_name(card: Card) -> str:
-    """What its driver may call it: the first name that its pattern matches, without optional parts."""
+    """Return what its driver may call it: the first name that its pattern matches, without optional parts."""
     return re.sub(r"\([^)]*\)\?|.\?", "", card.name_regex).partition("|")[0]

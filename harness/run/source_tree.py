@@ -50,7 +50,7 @@ def _resolved_source(program: Program, folder: Path, why: str) -> Resolved:
 
 
 def bring_source(program: Program, given: Path | None, folder: Path) -> None:
-    """Takes the source from a repository's folder or a bundle of the user's, or from its forge."""
+    """Take the source from a repository's folder or a bundle of the user's, or from its forge."""
     if given is not None and not given.exists():
         raise UserError(f"there is no '{given}'", remedy="name a repository's folder, or a git bundle")
     with hold_folder(folder) as new:
@@ -61,7 +61,7 @@ def bring_source(program: Program, given: Path | None, folder: Path) -> None:
 
 
 def is_repository(given: Path) -> bool:
-    """Whether what the user names is a repository's folder or a bundle."""
+    """Return whether what the user names is a repository's folder or a bundle."""
     if given.is_file():
         return given.read_bytes().startswith(b"# v")
     return (given / ".git").exists() or (given / "HEAD").is_file()
@@ -122,7 +122,7 @@ def _fetch(program: Program, given: Path | None, repository: Path) -> None:
 
 
 def _export(program: Program, repository: Path, target: Path) -> None:
-    """Writes the files of the tree; raises DataError where it is another than was published."""
+    """Write the files of the tree; raises DataError where it is another than was published."""
     named = f"program '{program.name}'"
     answer = _git(repository, "rev-parse", "--verify", f"{program.commit}:{program.path}")
     tree = answer.stdout.decode().strip()
@@ -149,7 +149,7 @@ def _export(program: Program, repository: Path, target: Path) -> None:
 
 
 def _missing_content(file: Path, target: Path) -> str:
-    """What of a file is elsewhere, as a clause; empty where it is all in the tree."""
+    """Return what of a file is not in the tree, as a clause; empty where all is."""
     if file.is_symlink():
         leads_to = Path(os.path.normpath(file.parent / file.readlink()))
         return "" if leads_to.is_relative_to(target) else "links to a place outside of it"

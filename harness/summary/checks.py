@@ -43,7 +43,7 @@ Findings = Iterator[Finding]
 
 
 def measurement_findings(measurement: Measurement, steady: Steady, input_share: float | None) -> Findings:
-    """Everything that speaks against the trial, the gravest kind first within each subject."""
+    """Yield everything that speaks against the trial, the gravest kind first within each subject."""
     yield from _finite_findings(measurement)
     yield from _precision_findings(measurement)
     if measurement.precision.loss_scale is not None:
@@ -119,7 +119,7 @@ def _halvings_at_start(scale: LossScale) -> int:
 
 
 def _quality_findings(measurement: Measurement) -> Findings:
-    """Quality no better than guessing, or lost again, after a full-length trial on real data."""
+    """Yield quality no better than guessing, or lost again, after a full-length trial on real data."""
     if not measurement.protocol.complete or measurement.data.source != "real":
         return
     qualities = [epoch.quality for epoch in measurement.epochs if epoch.quality is not None]
@@ -139,7 +139,7 @@ def _quality_findings(measurement: Measurement) -> Findings:
 
 
 def _guessing_accuracy(classes: int, items: int) -> float:
-    """The accuracy that guessing stays below: p + 4·√(p(1 − p)/items), p = 1/classes."""
+    """Return the accuracy that guessing stays below: p + 4·√(p(1 − p)/items), p = 1/classes."""
     chance = 1 / classes
     return chance + 4 * math.sqrt(chance * (1 - chance) / items)
 
@@ -165,7 +165,7 @@ def _clock_findings(measurement: Measurement) -> Findings:
 
 
 def _program_findings(program: ProgramRun) -> Findings:
-    """What a foreign program's run is worth: its own clock, its own source."""
+    """Yield what a foreign program's run is worth: its own clock, its own source."""
     if program.figure == "run":
         yield finding("own-window")
     if program.clock_ratio is not None and abs(program.clock_ratio - 1) > PROGRAM_CLOCK_APART:
@@ -186,7 +186,7 @@ def _steady_findings(measurement: Measurement, steady: Steady) -> Findings:
 
 
 def _epoch_findings(measurement: Measurement) -> Findings:
-    """An epoch that ended by itself with fewer steps than its loader's length, which durations are made of.
+    """Yield an epoch that ended by itself with fewer steps than its loader's length promises.
 
     That a limit ended the last one is no fault.
     """
@@ -225,7 +225,7 @@ def _short_window_finding(measurement: Measurement, steady: Steady) -> Finding:
 
 
 def _stall_findings(measurement: Measurement, steady: Steady) -> Findings:
-    """What stood still: in the steps that count, outside of all, in validations, in a start of epochs.
+    """Yield what stood still: in the steps that count, outside of all, in validations, in a start of epochs.
 
     Time that is no step's: of a snapshot, a suspended machine, a disk that stalled. Rare slow steps are set
     aside where a window is judged, and paid for in its figures, so what they add is named.
@@ -251,7 +251,7 @@ def _stall_finding(seconds: float, of_seconds: float, **data: FindingValue) -> F
 
 
 def _stalled_seconds(measurement: Measurement) -> list[float]:
-    """What each value's slow outlier took beyond the steps around it, and beyond the start of every epoch."""
+    """Return the seconds of each slow outlier beyond the steps around it, and beyond an epoch's start."""
     series, epochs = measurement.step_us, measurement.epochs
     stalled: list[float] = stalled_seconds(series).tolist()
     starts = (
@@ -274,7 +274,7 @@ def _outside_seconds(measurement: Measurement) -> float:
 
 
 def validation_times(measurement: Measurement) -> list[tuple[float, int]]:
-    """Seconds and batches of each validation that ran."""
+    """Return seconds and batches of each validation that ran."""
     whole = measurement.protocol.valid_batches
     return [
         (epoch.valid_seconds, batches)
@@ -285,7 +285,7 @@ def validation_times(measurement: Measurement) -> list[tuple[float, int]]:
 
 
 def _validation_excess(measurement: Measurement) -> tuple[float, float]:
-    """Seconds of validations beyond the usual one, and of all; a sample takes no longer than in training."""
+    """Return seconds of validations beyond the usual, and of all; no sample takes longer than in training."""
     whole, window = measurement.protocol.valid_batches, measurement.window
     ran = validation_times(measurement)
     if not ran:
@@ -298,7 +298,7 @@ def _validation_excess(measurement: Measurement) -> tuple[float, float]:
 
 
 def _start_findings(measurement: Measurement, cut: int) -> Findings:
-    """A start that no throughput holds, and the seconds of whole epochs do: it was to be, as a rule."""
+    """Yield a slow start, which no throughput holds and the seconds of whole epochs do."""
     values, first = measurement.step_us.values(), cut * measurement.step_us.steps_per_value
     slower = (sum(values[:cut]) - cut * median(values)) / 1e6
     share = slower / measurement.window.seconds

@@ -21,7 +21,7 @@ DIFFERENT = 10
 
 
 def unasked_terms(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
-    """Each of a measurement's terms that is not the one that was asked for."""
+    """Yield each of a measurement's terms that is not the one that was asked for."""
     pairs = (
         ("workload", measured.workload, asked.workload),
         ("protocol", measured.protocol_name, asked.protocol),
@@ -35,7 +35,7 @@ def unasked_terms(asked: TrialRequest, measured: Measurement) -> Iterator[str]:
 
 
 def record_contradictions(record: Record) -> Iterator[str]:
-    """Each thing in a record that another part of it denies."""
+    """Yield each thing in a record that another part of it denies."""
     asked, measured = record.trial.asked, record.measurement
     if measured is None:
         return
@@ -45,7 +45,7 @@ def record_contradictions(record: Record) -> Iterator[str]:
 
 
 def _device_contradictions(record: Record, device: DeviceUsed) -> Iterator[str]:
-    """A device that its image is not for."""
+    """Yield a device that its image is not for."""
     image = record.environment.image
     kind = next((kind for kind in DEVICE_KINDS if kind in image), device.kind)
     if kind != device.kind:
@@ -87,7 +87,7 @@ def _has_device(machine: Machine, device: DeviceUsed) -> bool:
 
 
 def _window_contradictions(record: Record, measured: Measurement) -> Iterator[str]:
-    """Steps, samples and seconds of the window, counted in every way that a record has."""
+    """Yield steps, sample and seconds of the window that deny each other, counted in every way."""
     window, series = measured.window, measured.step_us
     steps = series.count * series.steps_per_value
     if not window.steps - series.steps_per_value < steps <= window.steps:

@@ -49,7 +49,7 @@ CARD_LOST = "NVMLError_GpuIsLost"
 
 
 def device_findings(record: Record) -> Findings:
-    """What is found of one trial by its telemetry, its load beforehand, its machine and its session."""
+    """Yield what is found of one trial by its telemetry, its load beforehand, its machine and its session."""
     telemetry = record.telemetry
     cards = telemetry.cards if telemetry else ()
     described = used_cards(record)
@@ -97,7 +97,7 @@ def _card_telemetry(gpu: Gpu, cards: Sequence[CardTelemetry]) -> CardTelemetry |
 
 
 def _foreign_findings(record: Record, cards: Sequence[CardTelemetry], described: Sequence[Gpu]) -> Findings:
-    """During the trial where the sampler sees other processes; else just before it."""
+    """Yield other processes during the trial where the sampler sees them; else just before it."""
     watched = [card for card in cards if card.others is not None]
     for card in watched:
         others = card.others
@@ -116,7 +116,7 @@ def _foreign_findings(record: Record, cards: Sequence[CardTelemetry], described:
 
 
 def _earlier_process_findings(machine: Machine, load: Load) -> Findings:
-    """All cards are asked together, so on a machine of several it may be another than the trial's."""
+    """Yield a process before the trial: all cards are asked together, so of several it may be another's."""
     memory = load.other_gpu_memory_bytes
     if load.other_gpu_processes and memory is not None:
         grave = memory > FOREIGN_BYTES and len(machine.gpus) == 1
@@ -147,7 +147,7 @@ def _hardware_findings(card: CardTelemetry, samples: int) -> Findings:
 
 
 def _power_findings(card: CardTelemetry) -> Findings:
-    """A card at its power limit is in its normal state."""
+    """Yield a card at its power limit, which is its normal state."""
     capped = max(card.limited_share.get("power", 0.0), card.reasons_share.get("sw_power_cap", 0.0))
     if capped > LIMITED_SHARE:
         yield finding("power-cap", card=card.index, share=capped)
@@ -172,7 +172,7 @@ def _driver_findings(telemetry: Telemetry | None) -> Findings:
 
 
 def _limit_findings(gpu: Gpu, watched: CardTelemetry | None, machine: Machine) -> Findings:
-    """A limit that somebody changed, or set off its default, makes a trial invalid unless it is declared."""
+    """Yield a power limit that was changed or set off its default: invalid unless it is declared."""
     severity: Severity = "note" if "power-limit" in machine.declared else "invalid"
     if watched is not None and watched.power_limit_changed:
         yield finding("power-limit", severity, card=gpu.index)
@@ -197,7 +197,7 @@ def _clock_findings(
 
 
 def _link_findings(gpu: Gpu, watched: CardTelemetry | None) -> Findings:
-    """Under load alone: a link rests at a lower speed."""
+    """Yield a slow link, seen under load alone: at rest it is slower."""
     if watched is None:
         return
     pairs = (
@@ -232,7 +232,7 @@ def _load_findings(machine: Machine, load: Load) -> Findings:
 
 
 def start_findings(records: Sequence[Record]) -> tuple[tuple[Finding, ...], ...]:
-    """Findings that only a session's trials together show, one tuple for each record, in their order.
+    """Return findings that only a session's trials together show, one tuple for each record, in their order.
 
     A start further than 5 °C from the median start of the same card in the same session.
     """
@@ -258,7 +258,7 @@ def _start_temperatures(record: Record) -> Iterator[tuple[tuple[str, str], float
 
 
 def standing_findings(machine: Machine, load: Load, cards: Sequence[Gpu]) -> Findings:
-    """What is found of a machine and some of its cards before any trial."""
+    """Yield what is found of a machine and some of its cards before any trial."""
     for gpu in cards:
         yield from _limit_findings(gpu, None, machine)
         yield from _clock_findings(gpu, None, None, machine)
@@ -269,7 +269,7 @@ def standing_findings(machine: Machine, load: Load, cards: Sequence[Gpu]) -> Fin
 
 
 def machine_findings(machine: Machine) -> Findings:
-    """What belongs to the machine and not to a trial."""
+    """Yield what belongs to the machine and not to a trial."""
     cpu = machine.cpu
     governors = set((cpu.governor or "performance").split(","))
     if machine.virtual not in (None, "none"):

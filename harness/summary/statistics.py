@@ -25,7 +25,7 @@ MOST_MEMORY_SHARE = 0.95
 
 
 def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary:
-    """A trial's statistics and its verdict, from raw samples alone, and from what `more` was found.
+    """Return a trial's statistics and its verdict, from raw samples alone, and from what `more` was found.
 
     throughput = (samples − cut steps · samples per step) ÷ (window − Σ cut steps' seconds), samples/s; with
     nothing cut this is samples ÷ host window. Step times are of the steady part, seconds. Over the same steps
@@ -58,14 +58,14 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
 
 
 def _steady_part(measurement: Measurement) -> Steady:
-    """The steady part; of one figure a run all of it, for its window is the program's own."""
+    """Return the steady part; of one figure a run all of it, for its window is the program's own."""
     if measurement.program is not None and measurement.program.figure == "run":
         return Steady(kind="unproven", first_step=0)
     return steady_state(measurement.step_us)
 
 
 def reserved_share(measurement: Measurement) -> float | None:
-    """The part of its device's memory that the framework reserved at most, 0 to 1; null where unknown."""
+    """Return the share of the device's memory that was reserved at most, 0 to 1; null where unknown."""
     whole, reserved = measurement.device.memory_bytes, measurement.memory.reserved_peak_bytes
     return reserved / whole if whole and reserved else None
 
@@ -81,7 +81,7 @@ def judge_trial(record: Record) -> Summary | None:
 
 
 def is_this_version(record: Record) -> bool:
-    """Whether the gpudyno that made the record judges as this one does."""
+    """Return whether the gpudyno that made the record judges as this one does."""
     return record.harness.version == _version()
 
 
@@ -122,7 +122,7 @@ def _throughput(measurement: Measurement, steady: Steady) -> float:
 
 
 def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
-    """Σ part ÷ Σ whole over the steady steps; null where the part was not measured on the same steps."""
+    """Return Σ part ÷ Σ whole over the steady steps; null where the part is not of the same steps."""
     if part is None or (part.count, part.steps_per_value) != (whole.count, whole.steps_per_value):
         return None
     cut = _cut_values(whole, steady)
@@ -139,7 +139,7 @@ def _idle_share(measurement: Measurement, steps: Floats) -> float | None:
 
 
 def _valid_seconds(measurement: Measurement) -> float | None:
-    """Mean seconds of a whole validation: a capped one is scaled by its batches; null where none ran."""
+    """Return mean seconds of a whole validation, a capped one scaled by its batches; null for none."""
     batches = measurement.protocol.valid_batches
     if batches == 0:
         return 0.0
@@ -152,7 +152,7 @@ def _whole_epochs(measurement: Measurement) -> list[Epoch]:
 
 
 def _projected_epoch(measurement: Measurement, steps: Floats) -> float | None:
-    """steps per epoch · mean steady step + a whole validation, seconds: rare slow steps are paid for, too."""
+    """Return steps per epoch · mean steady step, rare slow ones included, + a whole validation, seconds."""
     valid = _valid_seconds(measurement)
     if steps.size == 0 or valid is None:
         return None
@@ -212,7 +212,7 @@ class Bound:
     """The share of the time that a faster device would not shorten: waiting for input and for the host."""
 
     def sentence(self) -> str:
-        """The bound as a reader may quote it."""
+        """Return the bound as a reader may quote it."""
         if self.kind == "nothing":
             return "Nothing alone takes more than half of a step."
         if self.kind == "unknown" or self.share is None:
@@ -233,7 +233,7 @@ UNKNOWN = Bound("unknown")
 def find_bound(
     summary: Summary, *, compute_share: float | None = None, memory_share: float | None = None
 ) -> Bound:
-    """Names a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
+    """Name a trial's bound; the shares are of measured ceilings, achieved FLOP/s and bytes/s over them.
 
     The wait for input, or the host's own part (the device's idle share less that wait), is named where it
     takes more than half of a step; where the device does, the larger ceiling share, from one half on, or
@@ -262,7 +262,7 @@ def find_bound(
 
 
 def speedup_limit(fixed_share: float, factor: float = 2.0) -> float:
-    """Amdahl's law: 1 ÷ (s + (1 − s)/factor), the most that a device `factor` times as fast can gain.
+    """Return Amdahl's law: 1 ÷ (s + (1 − s)/factor), the most that a device `factor` times as fast can gain.
 
     `fixed_share` s is the share of the time, 0 to 1, that the device does not shorten.
     """

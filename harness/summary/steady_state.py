@@ -109,13 +109,13 @@ class _StepTimes:
 
     @property
     def reach(self) -> float:
-        """Levels closer than this are one level: what the last segment's own scatter hides, within bounds."""
+        """Return how close levels are one level: what the last segment's scatter hides, within bounds."""
         last = self.segments[-1]
         hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST)
         return max(TOLERANCE, hidden) * last.mean
 
     def held(self, part: Floats) -> bool:
-        """Whether so many relative values are as long as a level must hold."""
+        """Return whether so many relative values are as long as a level must hold."""
         steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
         return steps >= LEAST_STEPS and seconds >= LEAST_SECONDS
 
@@ -185,7 +185,7 @@ def percentiles(values: Floats, *shares: int) -> list[float]:
 
 
 def _outliers(values: Floats) -> tuple[Flags, Floats]:
-    """Values outside the rolling median ± reach · (p90 − p10), and that median; edges see their mirror."""
+    """Return what lies outside the rolling median ± reach · (p90 − p10), and that; edges are mirrored."""
     size = min(OUTLIER_WINDOW, values.size)
     low, middle, high = (
         ndimage.percentile_filter(values, share, size=size, mode="reflect") for share in (10, 50, 90)
@@ -195,7 +195,7 @@ def _outliers(values: Floats) -> tuple[Flags, Floats]:
 
 
 def _leading_outliers(values: Floats, inliers: Flags) -> int:
-    """How many slow outliers open the series, where they move the mean: allocation, tuning, compilation."""
+    """Return how many slow outliers open the series if they move the mean: allocation, compilation."""
     slow = ~inliers & (values > 1.0)
     count = int(numpy.argmin(slow))
     excess = float((values[:count] - 1.0).sum()) / values.size
@@ -211,7 +211,7 @@ def _segments(values: Floats) -> list[_Segment]:
 
 
 def _change_points(values: Floats) -> list[int]:
-    """The cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal.
+    """Return the cuts that minimise Σ n·ln(variance) + penalty·ln(n) a cut, segments being normal.
 
     What PELT finds without its pruning, which saves nothing on so few places.
     """
@@ -265,7 +265,7 @@ def _one_level(grid: Floats, sums: Floats, squares: Floats, penalty: float) -> b
 
 @lru_cache(maxsize=GRID)
 def _level_parts(places: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
-    """Starts and stops of all runs of whole cells, then of all pieces of a cell, and the number of runs."""
+    """Return starts and stops of all runs of whole cells, then of a cell's pieces, and the number of runs."""
     cells = numpy.append(numpy.arange(0, places - 1, CELL), places - 1)
     starts, stops = cells[numpy.stack(numpy.triu_indices(cells.size, 1))]
     first, last = (cells[:-1, numpy.newaxis] + ends for ends in numpy.triu_indices(CELL + 1, 1))
@@ -274,7 +274,7 @@ def _level_parts(places: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64
 
 
 def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int64]) -> Floats:
-    """n·ln(variance) of each segment that ends at one of the places, infinite where it is too short.
+    """Return n·ln(variance) of each segment that ends at one of the places, infinite where it is too short.
 
     A row for each of `stops`, a column for each place before the last of them where a segment may begin.
     """
@@ -293,7 +293,7 @@ def _costs(grid: Floats, sums: Floats, squares: Floats, stops: NDArray[numpy.int
 
 
 def slow_movement(values: Floats) -> SlowMovement | None:
-    """A least-squares parabola with residuals of first-order autocorrelation; null where values are too few.
+    """Return the drift by a least-squares parabola with autocorrelated residuals; null for too few values.
 
     A parabola through block means holds the drift. What it leaves moves up and down; the correlation of
     neighbouring blocks says how many count as independent, and so how large every error is. It is corrected
@@ -323,7 +323,7 @@ def slow_movement(values: Floats) -> SlowMovement | None:
 
 @lru_cache(maxsize=BLOCKS)
 def _parabolas(blocks: int) -> Floats:
-    """An orthonormal basis of the parabolas through so many blocks: a level, a line and a bend."""
+    """Return an orthonormal basis of the parabolas through so many blocks: a level, a line and a bend."""
     return numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))[0]
 
 

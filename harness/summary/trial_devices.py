@@ -29,12 +29,12 @@ def used_cards(record: Record) -> tuple[Gpu, ...]:
 
 
 def cards_of_kind(record: Record) -> tuple[Gpu, ...]:
-    """The machine's cards of the kind that the trial asks for."""
+    """Return the machine's cards of the kind that the trial asks for."""
     return tuple(gpu for gpu in record.machine.gpus if BY_VENDOR.get(gpu.vendor) == record.trial.asked.device)
 
 
 def device_name(record: Record) -> str:
-    """The device as the framework saw it; where nothing was measured, the one that the trial was given.
+    """Return the device as the framework saw it; where nothing was measured, the one that was given.
 
     A name that several models share is replaced by the card's own.
     "unknown device" where that was not kept and the cards that it may have been are of several models.

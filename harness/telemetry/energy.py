@@ -36,7 +36,7 @@ class EnergyReadings:
 
 
 def counter_joules(counter: TimedValues, windows: Windows) -> float | None:
-    """The counter's rise over the windows, interpolated at their edges; null where it ends early or falls."""
+    """Return the counter's rise over the windows, interpolated; null where it ends early or falls."""
     if not _covers(counter, windows):
         return None
     seconds, joules = numpy.transpose(counter)
@@ -46,7 +46,7 @@ def counter_joules(counter: TimedValues, windows: Windows) -> float | None:
 
 
 def sampled_joules(power: TimedValues, windows: Windows) -> float | None:
-    """Power integrated over the windows by trapezoids; null where the samples do not cover them."""
+    """Return power integrated over the windows by trapezoids; null where the samples do not cover them."""
     if not _covers(power, windows):
         return None
     seconds, watts = numpy.transpose(power)
@@ -60,7 +60,7 @@ def sampled_joules(power: TimedValues, windows: Windows) -> float | None:
 
 
 def _covers(points: TimedValues, windows: Windows) -> bool:
-    """Whether the points reach from the first window's begin to the last one's end, half a second granted."""
+    """Return whether the points cover the windows to within half a second at both ends."""
     if not points or not windows:
         return False
     return points[0][0] - 0.5 <= min(windows)[0] and max(end for _, end in windows) <= points[-1][0] + 0.5
@@ -110,7 +110,7 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
 
 
 def _fewest_intervals(devices: Sequence[EnergyReadings], windows: Windows) -> float:
-    """The shortest window over the longest of the devices' usual intervals between samples."""
+    """Return the shortest window over the longest of the devices' usual intervals between samples."""
     times = [[second for second, _ in device.power or device.counter] for device in devices]
     usual = max(float(numpy.median(numpy.diff(each))) for each in times)
     return min(end - begin for begin, end in windows) / usual

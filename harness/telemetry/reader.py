@@ -55,7 +55,7 @@ Segments = Sequence[tuple[float, float]]
 def read_telemetry(
     path: Path, segments: Segments = (), items: int | None = None, spans: Sequence[Span] = ()
 ) -> Telemetry | None:
-    """The telemetry of one trial; None where nothing was sampled. Lines that are cut short are left out.
+    """Return the telemetry of one trial, without lines that are cut short; None where nothing was sampled.
 
     `items` are the training samples of the segments, for the energy of one; `spans` are its other phases.
     Raises RecordError where the lines are not what the telemetry writes.

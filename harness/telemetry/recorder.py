@@ -29,7 +29,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def start_sampling(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
-    """Starts sampling into a trial's work folder. Where the trial's process is unknown, it is not watched."""
+    """Start sampling into a trial's work folder. Where the trial's process is unknown, it is not watched."""
     if trial_pid is None:
         return
     argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
@@ -50,7 +50,7 @@ def start_sampling(work: Path, device: DeviceRequest, trial_pid: int | None) -> 
 
 
 def stop_sampling(work: Path) -> None:
-    """Ends the sampling and waits for its last line; an ended one is left as it is."""
+    """End the sampling and wait for its last line; an ended one is left as it is."""
     path = work / _PID
     if not path.is_file():
         return

@@ -69,7 +69,7 @@ class Sampler:
         self.gone: str | None = None
 
     def sample(self, seconds: float, *, edge: bool) -> dict[str, Any]:
-        """One line: the processor's values, and each card's, or null once the driver is gone."""
+        """Return one line: the processor's values, and each card's, or null once the driver is gone."""
         cpu, cards = self.cpu.sample(), None
         if self.gone is None:
             cards = self._cards(edge or self.taken % SLOW_EVERY == 0)
@@ -185,7 +185,7 @@ class NoCards:
 def sample_until_end(
     out: IO[str], sampler: Sampler, interval: float, ending: Ending, clock: Any = time
 ) -> None:
-    """Samples on a fixed raster until it is time to end; a tick that was missed is left out."""
+    """Sample on a fixed raster until it is time to end; a tick that was missed is left out."""
     began = clock.monotonic()
     _write(out, {
         "telemetry": 1,

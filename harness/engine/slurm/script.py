@@ -56,7 +56,7 @@ class Spread:
 
 
 def spread_devices(gpus: int, site: Site) -> Spread | None:
-    """The fewest nodes that have as many devices; null where no even spread fits the site."""
+    """Return the fewest nodes that have as many devices; null where no even spread fits the site."""
     if site.gpus_per_node is None:
         on_each = gpus if site.device == "cpu" else 1
     else:
@@ -66,7 +66,7 @@ def spread_devices(gpus: int, site: Site) -> Spread | None:
 
 
 def batch_script(batch: Batch, site: Site) -> str:
-    """The batch script; raises UserError where a path or name holds what a job's line cannot."""
+    """Return the batch script; raises UserError where a path or name holds what a job's line cannot."""
     spec, variant = batch.spec, batch.spec.trial.asked.variant
     placed = spread_devices(variant.gpus, site)
     assert placed is not None, "a trial that the site has no room for"
@@ -105,7 +105,7 @@ def _require_one_line(text: str) -> None:
 
 
 def _options(batch: Batch, site: Site, placed: Spread) -> list[str]:
-    """The lines after #SBATCH."""
+    """Return the lines after #SBATCH."""
     devices = placed.on_each
     many = len(batch.job.trials) > 1
     most = 1 if site.one_by_one else site.array_at_once
@@ -141,7 +141,7 @@ def _minutes(batch: Batch, site: Site) -> int:
 
 
 def _quote_for_sbatch(value: str) -> str:
-    """sbatch takes a value with spaces between quotes, and a backslash before one of its own."""
+    """Return a value as sbatch takes it: with spaces between quotes, its own quotes after a backslash."""
     if not any(char in value for char in " \t'\"\\#"):
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -156,7 +156,7 @@ def _srun(site: Site, placed: Spread) -> list[str]:
 
 
 def _trial_command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
-    """The trial's words after srun's, and the variables that it is given."""
+    """Return the trial's words after srun's, and the variables that it is given."""
     words: Sequence[str]
     if site.runtime == "none":
         words, given = container.process_command(spec)
@@ -188,7 +188,7 @@ def _drop_option(words: Sequence[str], option: str, count: int) -> tuple[str, ..
 
 
 def _quote_word(text: str) -> str:
-    """A shell word, in which WORK and MEET are the job's own variables."""
+    """Return a shell word, in which WORK and MEET are the job's own variables."""
     parts = re.split(f"({'|'.join(_TOKENS)})", text)
     shown = [f'"${part.strip("@")}"' if part in _TOKENS else shlex.quote(part) for part in parts if part]
     return "".join(shown) or "''"

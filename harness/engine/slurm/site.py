@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def require_one_line(value: str) -> str:
-    """The same text; raises ValueError for one that a line of a batch script cannot hold."""
+    """Return the same text; raises ValueError for one that a line of a batch script cannot hold."""
     if _CONTROL.search(value):
         raise ValueError(
             f"{value!r} holds a line break or another control character, and a job's line cannot"
@@ -96,12 +96,12 @@ class Site(Model):
 
     @property
     def one_by_one(self) -> bool:
-        """Whether a job waits for the one before it, with which it might share a node."""
+        """Return whether a job waits for the one before it, with which it might share a node."""
         return not self.exclusive and self.array_at_once is None
 
 
 def load_site(root: Path, named: str | None) -> Site:
-    """The profile that is named, else the clone's own, else one that asks for nothing.
+    """Return the profile that is named, else the clone's own, else one that asks for nothing.
 
     Raises PlanError with the file, the field and the reason.
     """

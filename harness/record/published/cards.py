@@ -109,7 +109,7 @@ class _CardFile(Model):
 
 
 def load_cards(root: Path) -> tuple[Card, ...]:
-    """The cards of results/cards.toml; raises UserError with the card and the field that is wrong."""
+    """Return the cards of results/cards.toml; raises UserError with the card and the field that is wrong."""
     path = root / FILE
     try:
         content = path.read_bytes()
@@ -119,12 +119,12 @@ def load_cards(root: Path) -> tuple[Card, ...]:
 
 
 def find_card(name: str, cards: Sequence[Card]) -> Card | None:
-    """The card of that device name, or null; the name of a MIG slice or a laptop part matches nothing."""
+    """Return the card of that device name; null for none, as for a MIG slice or a laptop part."""
     return next((card for card in cards if _pattern(card.name_regex).fullmatch(name.strip())), None)
 
 
 def card_family(published: str, known: Collection[str]) -> tuple[str, ...]:
-    """The cards that a name without form or memory may mean: 'A100' may be any of four."""
+    """Return the cards that a name without form or memory may mean: 'A100' may be any of four."""
     whole = re.compile(rf"{re.escape(published)} (SXM|PCIe|\d+GB)")
     return () if published in known else tuple(name for name in known if whole.match(name))
 
@@ -137,17 +137,17 @@ _SAME_MODEL = rf"(?!\w)(?![ -](?:{'|'.join(_NEXT_WORDS)})\b)(?!.*\b(?:{'|'.join(
 
 
 def means_card(words: str, name: str) -> bool:
-    """Whether words are a part of a card's name that tells its model: no A10 is an A100, no RTX 3060 a Ti."""
+    """Return whether words name a card's model: no A10 is an A100, and no RTX 3060 a Ti."""
     return bool(re.search(rf"(?<!\w){re.escape(words.casefold())}{_SAME_MODEL}", name.casefold()))
 
 
 def differs_in_memory(one_bytes: float, other_bytes: float) -> bool:
-    """Whether two devices of one name are two models: error correction and drivers take less than this."""
+    """Return whether two devices of one name are two models, beyond what drivers and ECC take."""
     return max(one_bytes, other_bytes) > MEMORY_APART * min(one_bytes, other_bytes)
 
 
 def sold_with_memory(published: str, memory_bytes: int | None) -> bool:
-    """Whether a card of the name that a publication gives has so much memory, as far as both are known."""
+    """Return whether a card of a published name has so much memory, as far as both are known."""
     first_gib = FIRST_SOLD_GIB.get(plain_name(published))
     return not (first_gib and memory_bytes and differs_in_memory(first_gib * 2**30, memory_bytes))
 
@@ -169,7 +169,7 @@ def is_shared_name(name: str) -> bool:
 def find_card_by_chip(
     capability: str | None, compute_units: int | None, pci_id: str | None, cards: Sequence[Card]
 ) -> Card | None:
-    """The card with a device of that gfx number, compute units and PCI id; null where they name not just one.
+    """Return the one card with a device of that gfx number, compute units and PCI id; else null.
 
     `pci_id` is the chip and its revision, as 744c:c8. Other facts that are null exclude no card.
     """
@@ -185,12 +185,12 @@ def find_card_by_chip(
 
 
 def plain_name(name: str) -> str:
-    """A device's name without vendor and family: 'NVIDIA GeForce RTX 2060' is 'RTX 2060'."""
+    """Return a device's name without vendor and family: 'NVIDIA GeForce RTX 2060' is 'RTX 2060'."""
     return re.sub(f"^{_PREFIX}", "", name.strip(), flags=re.IGNORECASE)
 
 
 def peak_tflops(card: Card, label: Precision) -> float | None:
-    """The dense peak of one device in the arithmetic of a precision label, in TFLOP/s; null where unknown.
+    """Return one device's dense peak in a precision label's arithmetic, TFLOP/s; null where unknown.
 
     FP32 takes the matrix units where they compute full FP32.
     """

@@ -274,7 +274,7 @@ def _claim_fields(
 
 
 def _set_field(table: Mapping[str, Any], path: list[str], value: OptionValue) -> dict[str, Any]:
-    """The table with one more field, at a path through tables within it; nothing of it is changed."""
+    """Return the table with one more field, at a path through tables within it; nothing of it is changed."""
     head, *rest = path
     if not rest:
         return {**table, head: value}

@@ -43,11 +43,11 @@ class ClaimSet:
     studies: tuple[Study, ...] = ()
 
     def study(self, name: str) -> Study | None:
-        """The study of that id or name; null where no file says who published it."""
+        """Return the study of that id or name; null where no file says who published it."""
         return next((study for study in self.studies if name in (study.id, study.name)), None)
 
     def of(self, name: str) -> tuple[Claim, ...]:
-        """The claims of one study, by its id or name; raises UserError where it has none."""
+        """Return the claims of one study, by its id or name; raises UserError where it has none."""
         found = self.study(name)
         study = found.id if found else name
         claims = tuple(claim for claim in self.claims if claim.study == study)
@@ -57,19 +57,19 @@ class ClaimSet:
         return claims
 
     def study_name(self, study_id: str) -> str:
-        """What people call a study: who published it and when, else its id."""
+        """Return what people call a study: who published it and when, else its id."""
         study = self.study(study_id)
         return study.name if study else study_id
 
     def workload_curves(self, workload: str) -> tuple[Curve, ...]:
-        """The curves of whole protocols of one workload; lead-in runs are left out."""
+        """Return the curves of whole protocols of one workload; lead-in runs are left out."""
         return tuple(
             curve for curve in self.curves if curve.workload == workload and curve.part == "protocol"
         )
 
 
 def load_claims(root: Path) -> ClaimSet:
-    """The claims below `root`; none where there is no folder.
+    """Return the claims below `root`; none where there is no folder.
 
     Raises UserError with the file, the claim and the first thing that is wrong, so that nothing is made of a
     part of them. Cards are checked where `root` has a table.
@@ -94,7 +94,7 @@ def load_claims(root: Path) -> ClaimSet:
 
 
 def _refuse_twins(claims: Sequence[Claim], studies: Sequence[Study]) -> None:
-    """Raises UserError for an id or name that two claims have, and for one figure under two ids."""
+    """Raise UserError for an id or name that two claims have, and for one figure under two ids."""
     seen: dict[tuple[object, ...], str] = {}
     for claim in claims:
         figure = (
@@ -129,7 +129,7 @@ class _Shape(Model):
 def _claim(
     where: str, table: dict[str, Any], shape: _Shape, cards: Mapping[str, Card | None] | None
 ) -> Claim:
-    """A claim as its file has it, its caveats written out; raises UserError with the first that is wrong."""
+    """Return a claim of a file with its caveats written out; raises UserError for the first mistake."""
     given = shape.defaults | table
     named, why = given.get("caveats", ()), given.get("why")
     keys = [*(named if isinstance(named, list | tuple) else [named]), *([] if why is None else [why])]
@@ -164,7 +164,7 @@ def _refuse(where: str, faults: Iterator[tuple[str, str]]) -> None:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, as a clause; empty where nothing is near."""
+    """Return what may have been meant, as a clause; empty where nothing is near."""
     found = get_close_matches(name.casefold(), {one.casefold(): one for one in known}, n=1, cutoff=0.75)
     meant = next((one for one in known if found and one.casefold() == found[0]), None)
     return f"; is '{meant}' meant?" if meant else ""
@@ -250,7 +250,7 @@ def applies_to(
 
 
 def is_same_card(published: str, name: str, cards: Sequence[Card], memory_bytes: int | None = None) -> bool:
-    """Whether a device is the card or processor that a publication names, its maker aside.
+    """Return whether a device is the card or processor that a publication names, its maker aside.
 
     A name that was sold with two memories means the first of them, unless the device's is not known. One that
     says neither form nor memory means any card of it.

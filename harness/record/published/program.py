@@ -168,5 +168,5 @@ class Program(Model):
 
     @property
     def folder(self) -> str:
-        """Its source's folder among the data."""
+        """Return its source's folder among the data."""
         return f"program-{self.name}-{self.tree[:12]}"

@@ -38,22 +38,22 @@ class PrecisionTraits:
 
     @property
     def outputs(self) -> str:
-        """The type that convolutions, linear and recurrent layers put out; empty where nothing is known."""
+        """Return the type that layers with weights put out; empty where nothing is known."""
         return _OUTPUTS.get(self.arithmetic[0], "float32") if self.arithmetic else ""
 
     @property
     def full(self) -> bool:
-        """Whether weights and outputs are of 32 bits."""
+        """Return whether weights and outputs are of 32 bits."""
         return self.weights == self.outputs == "float32"
 
     @property
     def peak(self) -> str | None:
-        """The field of a card's dense peaks; null where the label mixes two."""
+        """Return the field of a card's dense peaks; null where the label mixes two."""
         return self.arithmetic[0].removesuffix("-ieee") if len(self.arithmetic) == 1 else None
 
     @property
     def product(self) -> str | None:
-        """The ceiling measured by products in the same arithmetic; null where it is of two."""
+        """Return the ceiling measured by products in the same arithmetic; null where it is of two."""
         return f"gemm_{self.arithmetic[0]}_tflops" if len(self.arithmetic) == 1 else None
 
 

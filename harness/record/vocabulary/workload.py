@@ -30,7 +30,7 @@ RETIRED = {
 
 @cache
 def read_workload(name: str) -> Workload | None:
-    """A workload by its name; null where no file of it has a title."""
+    """Return a workload by its name; null where no file of it has a title."""
     path = FOLDER / f"{name}.py"
     if not name.isidentifier() or not path.is_file():
         return RETIRED.get(name)

@@ -105,7 +105,7 @@ class _Home:
     def bring(
         self, place: Place, attempt: Attempt, started: Started, exit: Exit, say: SayLine
     ) -> Record | None:
-        """Writes an attempt's record; null where an earlier line was cut short after it did."""
+        """Write an attempt's record; null where an earlier line was cut short after it did."""
         folder = store.session_folder(self.root, self.session)
         if (folder / store.record_name(place.trial, attempt.number)).exists():
             return None
@@ -133,7 +133,7 @@ def _read_session(root: Path, path: Path) -> Session:
 
 
 def submission_records(root: Path, submission: Submission) -> tuple[Record, ...]:
-    """All records of a submission, of every machine that it ran on."""
+    """Return all records of a submission, of every machine that it ran on."""
     folder = kept.submission_folder(root, submission.id) / "machines"
     records: list[Record] = []
     for path in sorted(folder.glob("*.json")):
@@ -144,7 +144,7 @@ def submission_records(root: Path, submission: Submission) -> tuple[Record, ...]
 def _close_if_complete(
     root: Path, submission: Submission, new: tuple[Record, ...], found: tuple[Place, ...]
 ) -> Collected:
-    """What is missing now. It is closed where that is nothing, or is another's and no job is under way."""
+    """Return what is missing now; close it where that is nothing, or a later one's with no job under way."""
     records = submission_records(root, submission)
     whole = grow_sweeps(submission.whole, records)
     if whole is not submission.whole:
@@ -159,7 +159,7 @@ def _close_if_complete(
 
 
 def _absent_attempts(jobs: Path, found: Iterable[Place]) -> Iterator[tuple[Place, Attempt, Exit]]:
-    """The attempt that never was of each trial whose newest place had none, and why."""
+    """Yield an attempt for each trial whose newest place had none, and why it never began."""
     newest = {place.trial: place for place in found}
     for place in newest.values():
         exit = _absence_exit(place)
@@ -184,7 +184,7 @@ def _absence_exit(place: Place) -> Exit | None:
 
 
 def _unseen_exit(exit: Exit) -> Exit:
-    """Why one ended that stood on a node and did not come to look at it: no fault of its trial."""
+    """Return why a job ended that stood on a node and did not look at it: no fault of its trial."""
     said = exit.said if exit.cause != GONE.cause else ""
     said = said or (f"its job ended with {exit.code}" if exit.code else "its job said nothing")
     cause = "node-failed" if exit.cause in (None, GONE.cause) else exit.cause
@@ -236,7 +236,7 @@ class Attempt:
 
     @property
     def collected(self) -> bool:
-        """Its record is written, or it can have none."""
+        """Return whether its record is written, or it can have none."""
         return (self.work / COLLECTED).exists()
 
 
@@ -252,12 +252,12 @@ class Place:
 
     @property
     def running(self) -> bool:
-        """An attempt has begun and is not over."""
+        """Return whether an attempt has begun and is not over."""
         return any(not attempt.over for attempt in self.attempts)
 
 
 def trial_places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Place, ...]:
-    """Each trial of each batch, in the order in which they were sent."""
+    """Return each trial of each batch, in the order in which they were sent."""
     jobs = kept.submission_folder(root, submission.id)
     begun = kept.begun_attempts(jobs)
     # Of a trial each attempt is of the last batch whose attempts begin at it or below: one whose jobs never

@@ -63,7 +63,7 @@ def begin_attempt(jobs: Path, name: str, attempt: int) -> int:
 
 
 def _shell_environment(environment: Environment) -> Environment:
-    """The same with the job's own variables, which a site's modules change; a container has none."""
+    """Return the same with the job's own variables, which a site's modules change; a container has none."""
     if environment.base is not None:
         return environment
     reasons = tuple(dict.fromkeys((*environment.unpinned_because, *other_libraries(os.environ))))
@@ -79,7 +79,7 @@ def _write_refusal(work: Path, reason: Reason, message: str) -> None:
 
 
 def _lay_out_input(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
-    """What the trial reads: what is asked of it, and the user's own file as it was when it was sent."""
+    """Write what the trial reads: what is asked of it, and the user's file as it was when it was sent."""
     write_line(work / "in" / "trial.json", trial.model_dump_json(indent=1))
     if trial.asked.file is not None:
         own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
@@ -87,13 +87,13 @@ def _lay_out_input(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
 
 
 def read_job_spec(jobs: Path, name: str) -> JobSpec:
-    """What a job needs to know of its trial."""
+    """Return what a job needs to know of its trial."""
     path = jobs / "orders" / f"{name}.json"
     return JobSpec.parse(path.read_bytes(), path.name)
 
 
 def write_line(path: Path, text: str) -> None:
-    """Writes a line in place of what was there, whole or not at all."""
+    """Write a line in place of what was there, whole or not at all."""
     store.write_whole(path, text + "\n" if text else text, replace=True)
 
 
@@ -137,7 +137,7 @@ def machine_session(jobs: Path, machine: Machine) -> Session:
 
 
 def _meeting_point() -> str:
-    """The address and a free port at which the processes of several nodes find this first one."""
+    """Return the address and a free port at which the processes of several nodes find this first one."""
     with socket.socket() as free:
         free.bind(("", 0))
         return f"{socket.gethostname()}:{free.getsockname()[1]}"

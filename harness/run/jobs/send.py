@@ -48,7 +48,7 @@ MOST_IN_ARRAY = 1000
 
 
 def make_batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
-    """What is missing as batches, those first whose first trial comes first in the plan."""
+    """Return what is missing as batches, those first whose first trial comes first in the plan."""
     groups: dict[tuple[str, int], list[Missing]] = {}
     blocks = submission.whole.block_of
     for item in missing:
@@ -96,7 +96,7 @@ def _make_batch(ready: ReadyRun, submission: Submission, number: int, items: Seq
 
 
 def lay_out_orders(ready: ReadyRun, submission: Submission, batch: Batch) -> None:
-    """Writes what the batch's jobs will read on their nodes."""
+    """Write what the batch's jobs will read on their nodes."""
     places = {trial.id: (place, trial) for place, trial in enumerate(submission.whole.trials)}
     (batch.jobs / "work").mkdir(parents=True, exist_ok=True)
     batch.cache.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def lay_out_orders(ready: ReadyRun, submission: Submission, batch: Batch) -> Non
 def dependency(
     batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], before: str | None = None
 ) -> str | None:
-    """What a batch waits for among those sent before it, each with its job: null where order is all one.
+    """Return what a batch waits for among those sent before, each with its job; null for nothing.
 
     A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
     hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
@@ -155,7 +155,7 @@ def dependency(
 def send_batches(
     ready: ReadyRun, submission: Submission, parts: Sequence[Batch], scheduler: Slurm, say: SayLine
 ) -> Submission:
-    """Sends batches one after the other, each written down before; raises as Slurm.send does."""
+    """Send batches one after the other, each written down before; raises as Slurm.send does."""
     # The last that was sent before and may still wait.
     known = [batch for each in kept.open_submissions(ready.root) for batch in each.batches]
     live = [batch for batch in known if batch.job and not batch.given_up]
@@ -175,7 +175,7 @@ def send_batches(
 
 
 def preview_scripts(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
-    """The scripts that `send` would send; the number of a job that another waits for is not known yet."""
+    """Yield the scripts that would be sent; the number of a job that another waits for is a stand-in."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(sort_batches(parts, submission), 1):
         batch = _add_dependency(part, submission, sent, sent[-1][1] if sent else None)
@@ -186,13 +186,13 @@ def preview_scripts(submission: Submission, parts: Sequence[Batch]) -> Iterator[
 def _add_dependency(
     part: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], last: str | None
 ) -> Batch:
-    """A batch with what it waits for: `last` where the site's jobs go one by one."""
+    """Return a batch with what it waits for: `last` where the site's jobs go one by one."""
     before = last if submission.site.one_by_one else None
     return replace(part, dependency=dependency(part, submission, sent, before))
 
 
 def sort_batches(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
-    """Earlier blocks of time first, and of a sweep the smaller batch sizes; else as they come."""
+    """Return batches sorted by block of time, and in a sweep by batch size; else as they come."""
     blocks = submission.whole.block_of
     places: dict[str, int] = {}
     for at, part in enumerate(parts):
@@ -206,7 +206,7 @@ def sort_batches(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
 
 
 def write_batch(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
-    """The batch's script, and what its jobs read."""
+    """Return the batch's script, and what its jobs read."""
     lay_out_orders(ready, submission, batch)
     path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
     store.write_whole(path, batch_script(batch, submission.site), replace=True)
@@ -221,7 +221,7 @@ def _replace_job(root: Path, submission: Submission, job: ClusterJob) -> Submiss
 
 
 def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
-    """What `submit` works with, before anything is built or fetched.
+    """Return what `submit` works with, before anything is built or fetched.
 
     Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
     """
@@ -262,7 +262,7 @@ def _site_selection(site: Site) -> Selection:
 
 
 def _site_engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
-    """What makes the environment that jobs start in."""
+    """Return what makes the environment that jobs start in."""
     if site.runtime == "none":
         return replace(venv_engine(root, settings, recorded), name="slurm")
     building = build_settings(settings, root=root, environ=os.environ)

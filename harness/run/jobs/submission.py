@@ -45,7 +45,7 @@ class JobSpec(TrialJob):
     def started(
         self, attempt: int, session: str, machine: Machine, load: Load, cards: tuple[int, ...] = ()
     ) -> Started:
-        """The beginning of an attempt at the trial, now, on a machine; its block is known where it ends."""
+        """Return the beginning of an attempt now on a machine; its block is known when it ends."""
         return Started(
             **{name: getattr(self, name) for name in TrialJob.model_fields},
             attempt=attempt,
@@ -69,7 +69,7 @@ class Submission(Model):
 
     @property
     def id(self) -> str:
-        """The date and six hex digits."""
+        """Return the date and six hex digits."""
         return self.whole.id
 
 
@@ -79,12 +79,12 @@ def jobs_folder(root: Path) -> Path:
 
 
 def submission_folder(root: Path, submission_id: str) -> Path:
-    """One submission's."""
+    """Return one submission's folder."""
     return jobs_folder(root) / submission_id
 
 
 def attempt_folder(jobs: Path, trial: str, attempt: int) -> Path:
-    """One attempt's."""
+    """Return one attempt's folder."""
     return jobs / "work" / f"{trial}.a{attempt}"
 
 
@@ -100,7 +100,7 @@ def begun_attempts(jobs: Path) -> dict[str, list[int]]:
 
 
 def write_submission(root: Path, submission: Submission) -> None:
-    """Keeps it in place of what it was."""
+    """Keep it in place of what it was."""
     text = submission.model_dump_json(indent=1) + "\n"
     store.write_whole(submission_folder(root, submission.id) / FILE, text, replace=True)
 
@@ -117,7 +117,7 @@ def read_submission(root: Path, submission_id: str) -> Submission:
 
 
 def _open_mark(root: Path, submission_id: str) -> Path:
-    """The file by which a submission is open; `*`: of all."""
+    """Return the file by which a submission is open; `*`: of all."""
     return jobs_folder(root) / "open" / f"{submission_id}.txt"
 
 
@@ -134,24 +134,24 @@ def open_submissions(root: Path) -> tuple[Submission, ...]:
 
 
 def begin_submission(root: Path, submission: Submission) -> None:
-    """Keeps a new submission. An earlier one of its plan stays open while it has jobs."""
+    """Keep a new submission. An earlier one of its plan stays open while it has jobs."""
     write_submission(root, submission)
     store.write_whole(_open_mark(root, submission.id), submission.id + "\n", replace=True)
 
 
 def is_replaced(root: Path, submission: Submission) -> bool:
-    """Whether a later one of the same plan goes on in its place."""
+    """Return whether a later one of the same plan goes on in its place."""
     alike = [each for each in open_submissions(root) if each.whole.plan == submission.whole.plan]
     return any(each.whole.started_at > submission.whole.started_at for each in alike)
 
 
 def close_submission(root: Path, submission: Submission) -> None:
-    """No job of it is left to follow."""
+    """Close a submission of which no job is left to follow."""
     _open_mark(root, submission.id).unlink(missing_ok=True)
 
 
 def submissions_lock(root: Path) -> AbstractContextManager[None]:
-    """One line at a time sends, collects or cancels in a clone: raises Busy for a second one."""
+    """Return the lock under which one line at a time sends, collect or cancels; raises Busy for a second."""
     remedy = "put the clone on a file system with locks (Lustre: mount it with -o flock)"
     busy = Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
     return files.hold_lock(jobs_folder(root) / "lock", remedy, busy)

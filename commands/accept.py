@@ -22,6 +22,7 @@ from report.buying import clause
 from report.buying.clause import RequirementResult
 from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
 from report.page import render
+from report.stats.intervals import LEVEL
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -109,6 +110,7 @@ def _sentence(result: RequirementResult) -> str:
     word = {True: "reached", False: "NOT REACHED", None: "NOT KNOWN"}[result.passed]
     if result.ratio is None:
         return f"{word}: {result.demand.what}: {result.why}"
-    interval = "" if result.low is None else f", 95 % range {result.low:.3f} to {result.high:.3f}"
+    level = f"{100 * LEVEL:.0f} %"
+    interval = "" if result.low is None else f", {level} range {result.low:.3f} to {result.high:.3f}"
     hours = ", another hour: ± 1 % assumed" if interval and result.demand.figure.blocks_assumed else ""
     return f"{word}: {result.demand.what}: {result.ratio:.3f} of its figure{interval}{hours}"

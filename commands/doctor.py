@@ -35,7 +35,7 @@ from harness.settings import Settings
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
-    """Looks at everything and changes nothing. Raises NoDevice for a device that is not there."""
+    """Look at everything and change nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.look_at_devices(settings, refuse=False)
     setup, in_the_way = None, list[MachineError]()
     try:
@@ -72,7 +72,7 @@ def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
 
 
 def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
-    """Each data set and weight file of a plan, and whether it is at hand."""
+    """Return each data set and weight file of a plan, and whether it is at hand."""
     kind = setup.selection.kind
     folders = data_folders(setup.settings, setup.root)
     needs = []
@@ -97,14 +97,14 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 
 
 def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
-    """The first address of each data set that is missing, one a host."""
+    """Return the first address of each data set that is missing, one a host."""
     fetched = [need.name for need in needs if not need.at_hand and need.name != chest_xray.NAME]
     first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
 def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
-    """What the plan will need here; else why `run` would refuse it."""
+    """Return what the plan will need here; else why `run` would refuse it."""
     if lacking := run_setup.environment_problem(setup.image, setup.engine, setup.settings):
         return None, Diagnosis("problem", lacking, ENGINE_NEEDED)
     try:
@@ -128,7 +128,7 @@ def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | No
 
 
 def is_built(setup: RunSetup) -> bool:
-    """Whether the environment is made already."""
+    """Return whether the environment is made already."""
     try:
         setup.engine.built_environment(setup.image)
     except NotBuilt:
@@ -137,7 +137,7 @@ def is_built(setup: RunSetup) -> bool:
 
 
 def doctor(root: Path, settings: Settings) -> None:
-    """Prints what this machine can do; raises MachineError where a problem prevents a run."""
+    """Print what this machine can do; raises MachineError where a problem prevents a run."""
     diagnoses = diagnose(root, settings)
     print("\n".join(diagnosis_lines(diagnoses)))
     if any(diagnosis.level == "problem" for diagnosis in diagnoses):

@@ -149,6 +149,6 @@ def _record_rows(root: Path, cells: Iterable[Cell]) -> Rows:
 
 
 def _table_programs(root: Path) -> dict[str, Program]:
-    """Return those that have a table, by their names."""
+    """Return the programs that have a table, by their names."""
     read = [own_file.read_program(path.read_bytes(), path.name) for path in root.glob(own_file.PROGRAMS)]
     return {program.name: program for program in read if program.table}

@@ -38,16 +38,16 @@ class Files:
             return None
 
     def content(self, path: str) -> bytes | None:
-        """What a file holds."""
+        """Return what a file holds."""
         return self._of(path, Path.read_bytes)
 
     def text(self, path: str) -> str | None:
-        """A file's text without the blanks around it."""
+        """Return a file's text without the blanks around it."""
         content = self.content(path)
         return None if content is None else content.decode(errors="replace").strip("\0 \n\t")
 
     def number(self, path: str) -> int | None:
-        """A file that holds one decimal integer."""
+        """Return the one decimal integer that a file holds."""
         text = self.text(path)
         try:
             return int(text) if text else None
@@ -55,36 +55,36 @@ class Files:
             return None
 
     def names(self, path: str) -> tuple[str, ...]:
-        """The sorted names in a folder; none where there is no such folder."""
+        """Return the sorted names in a folder; none where there is no such folder."""
         return self._of(path, lambda place: tuple(sorted(entry.name for entry in place.iterdir()))) or ()
 
     def exists(self, path: str) -> bool:
-        """Whether something is there."""
+        """Return whether something is there."""
         return self._of(path, Path.exists) or False
 
     def real(self, path: str) -> str | None:
-        """Where a link leads, below the root; None where nothing is."""
+        """Return where a link leads, below the root; None where nothing is."""
         return self._of(path, lambda place: str(place.resolve(strict=True)))
 
     def link(self, path: str) -> str | None:
-        """What a link says, whether or not something is there."""
+        """Return what a link says, whether or not something is there."""
         return self._of(path, lambda place: str(place.readlink()))
 
     def mode(self, path: str) -> int:
-        """A file's permissions; 0 where there is none."""
+        """Return a file's permissions; 0 where there is none."""
         return self._of(path, lambda place: place.stat().st_mode & 0o777) or 0
 
     def may_open(self, path: str) -> bool:
-        """Whether this user may read and write a file."""
+        """Return whether this user may read and write a file."""
         return os.access(self.root / path.lstrip("/"), os.R_OK | os.W_OK)
 
     def fields(self, path: str, separator: str) -> dict[str, str]:
-        """The last value of every `key<separator>value` line of a file."""
+        """Return the last value of every `key<separator>value` line of a file."""
         pairs = (line.partition(separator) for line in (self.text(path) or "").splitlines())
         return {key.strip(): value.strip() for key, mark, value in pairs if mark}
 
     def counts(self, path: str, separator: str) -> dict[str, int]:
-        """The same of those values that are decimal integers."""
+        """Return the same of those values that are decimal integers."""
         return {key: int(value) for key, value in self.fields(path, separator).items() if value.isdecimal()}
 
 
@@ -100,7 +100,7 @@ def name_in_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def write_then_rename(path: Path, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
-    """A temporary file beside `path`, which is `put` there once all is written; nothing is left otherwise."""
+    """Give a temporary file beside `path`, which is `put` there once all is written, else removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
@@ -119,7 +119,7 @@ def write_then_rename(path: Path, put: Callable[[Path, Path], object] = Path.rep
 
 
 def command_output(*command: str) -> str | None:
-    """What a command of this machine's printed; None where it is not here, fails, or does not end."""
+    """Return what a command of this machine's printed; None where it is not here, fails, or do not end."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -130,7 +130,7 @@ def command_output(*command: str) -> str | None:
 def run_streamed(
     command: Sequence[str], log: IO[str], environ: Mapping[str, str], show: Callable[[str], None]
 ) -> int:
-    """Runs a command whose every line goes into a log and is shown, and returns its exit code."""
+    """Run a command whose every line goes into a log and is shown, and return its exit code."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -161,7 +161,7 @@ def free_bytes(path: Path) -> int | None:
 
 
 def need_room(what: str, needed_bytes: int, free: int | None, where: str | Path, remedy: str) -> None:
-    """Raises NoSpace where less is free than is needed; what is unknown refuses nothing."""
+    """Raise NoSpace where less is free than is needed; what is unknown refuses nothing."""
     if free is not None and free < needed_bytes:
         raise NoSpace(
             f"{what} needs {needed_bytes >> 20} MiB of disk and {free >> 20} MiB are free in '{where}'",
@@ -170,7 +170,7 @@ def need_room(what: str, needed_bytes: int, free: int | None, where: str | Path,
 
 
 def user_folder(variable: str, usual: Callable[[], Path]) -> Path:
-    """The folder that a variable names, else the usual one; raises MachineError for a user without a home."""
+    """Return the folder that a variable names, else the usual one; raises MachineError without a home."""
     try:
         return Path(os.environ.get(variable) or usual().expanduser())
     except RuntimeError:
@@ -179,36 +179,36 @@ def user_folder(variable: str, usual: Callable[[], Path]) -> Path:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unix_line_ends(text: bytes) -> bytes:
-    """A text as a clone without Windows' line ends has it."""
+    """Return a text as a clone without Windows' line ends has it."""
     return text.replace(b"\r\n", b"\n")
 
 
 def text_sha256(text: bytes) -> str:
-    """The SHA-256 of a text, the same whichever line ends its clone was made with."""
+    """Return the SHA-256 of a text, the same whichever line ends its clone was made with."""
     return hashlib.sha256(unix_line_ends(text)).hexdigest()
 
 
 def last_line(said: str | bytes) -> str:
-    """What a command said last, at most 200 letters of it."""
+    """Return what a command said last, at most 200 letters of it."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else said
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:200] if lines else "it printed nothing"
 
 
 def unit_hash(uuid: str | None) -> str | None:
-    """The first 16 hex digits of SHA-256 over "gpudyno:" and the UUID as the driver writes it."""
+    """Return the first 16 hex digits of SHA-256 over "gpudyno:" and the UUID as the driver writes it."""
     return hashlib.sha256(f"gpudyno:{uuid}".encode()).hexdigest()[:16] if uuid else None
 
 
 @contextmanager
 def hold_lock(path: Path, remedy: str, busy: MachineError | None = None) -> Iterator[None]:
-    """Holds a lock as long as it lasts; raises `busy` where another process has it, else waits.
+    """Hold a lock as long as it lasts; raises `busy` where another process has it, else waits.
 
     Raises MachineError with `remedy` where its file system has no locks.
     """
@@ -220,7 +220,7 @@ def hold_lock(path: Path, remedy: str, busy: MachineError | None = None) -> Iter
 
 
 def lock_file(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
-    """Locks an open file until it is closed; False where another process has it, unless to `wait` for that.
+    """Lock an open file until it is closed; return False where another process has it, unless to `wait`.
 
     Raises MachineError with `remedy` where its file system has no locks.
     """

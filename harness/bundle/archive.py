@@ -25,7 +25,7 @@ MOST_FILES = 50_000
 MOST_FILE_BYTES = 64 * 2**20
 MOST_BYTES = 2 * 2**30
 MOST_RATIO = 200
-"""A bundle unfolds to at most so many times its packed bytes, from the first few MiB on."""
+"""The most times its packed bytes that a bundle unfolds to, from the first few MiB on."""
 
 _FREE_BYTES = 32 * 2**20
 _PIECE_BYTES = 16 * 2**10

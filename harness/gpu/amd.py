@@ -124,7 +124,7 @@ def shares_host_memory(files: Files, folder: str) -> bool:
 
 
 def _memory(files: Files, folder: str, what: str) -> int | None:
-    """Bytes of its own memory, and where it shares the host's, of what it may take of that."""
+    """Return bytes of its own memory, and where it shares the host's, of what it may take of that."""
     own = files.number(f"{folder}/mem_info_vram_{what}")
     shared = files.number(f"{folder}/mem_info_gtt_{what}") if shares_host_memory(files, folder) else None
     return own + shared if own is not None and shared is not None else own

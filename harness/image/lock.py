@@ -194,7 +194,7 @@ def lock_sha256(root: Path, path: str) -> str:
 
 
 def lock_packages(path: Path) -> dict[str, str]:
-    """Return name → version of a hashed requirement file, names as PEP 503 normalises them.
+    """Return name → version of a hashed requirement file, name as PEP 503 normalises them.
 
     Raises PlanError where it is missing or no text.
     """

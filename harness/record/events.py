@@ -13,7 +13,7 @@ FILE = "events.jsonl"
 MARKED_STAGES = ("valid", "checkpoint", "test")
 """Stages other than training; each lasts from its event to the event of the next stage."""
 MOST_SPANS = 400
-"""A record keeps so many spans of a trial, so that it stays small."""
+"""The most spans of a trial that a record keeps."""
 
 Span = tuple[str, float, float]
 """A phase's name, begin and end, in the machine's monotonic seconds."""

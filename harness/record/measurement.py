@@ -153,7 +153,7 @@ class KernelTime(Model):
 
 
 class MessageSize(Model):
-    """Timed calls of one message size: each sample is of so many calls, one after the other."""
+    """Timed calls of one message size; a sample is of `calls_per_sample` calls, one after the other."""
 
     message_bytes: Annotated[int, Field(ge=1)]
     calls_per_sample: Annotated[int, Field(ge=1)]
@@ -342,7 +342,7 @@ class Measurement(Model):
     phases: tuple[Phase, ...]
     window: Window
     steps_together: Annotated[int, Field(ge=1, le=1000, exclude_if=lambda steps: steps == 1)] = 1
-    """So many steps end together, as the batches of so many loading processes do; a value is their sum."""
+    """How many steps end at once, as with a loader of several processes; a value is the sum of theirs."""
     step_us: Packed
     step_clock: Literal["host", "device"] = "host"
     """Whose moments the steps lie between: the host's, having issued each, or the device's, at its end."""

@@ -59,7 +59,7 @@ class Series(Model):
 
     @classmethod
     def from_microseconds(cls, microseconds: Sequence[int], together: int = 1) -> Self:
-        """Pack durations of steps that end so many together; a last group of too few is dropped."""
+        """Pack microseconds of steps that end `together` at once; a short last group is dropped."""
         step = together * (-(-len(microseconds) // (together * STEPS_KEPT_SINGLE)) or 1)
         whole = len(microseconds) - len(microseconds) % step
         values = [sum(microseconds[at : at + step]) for at in range(0, whole, step)]

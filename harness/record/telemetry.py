@@ -121,7 +121,7 @@ class CpuTelemetry(Model):
 
 
 LEAST_INTERVALS = 20
-"""A window holds so many samples at least: at an edge between two, changing power is read as its mean.
+"""The fewest samples of a window: at an edge between two, changing power is read as its mean.
 
 Where it falls to nothing between windows that costs a third of an interval, at most 1/60 of such a window.
 """

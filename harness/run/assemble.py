@@ -46,10 +46,10 @@ ARCHIVED_COMMIT = ".commit"
 FAILURE = "failure.json"
 
 MOST_BYTES = 32 * 2**20
-"""What a workload writes at its end has at most so many bytes: a million steps are 8 MB."""
+"""The most bytes that a workload writes at its end: a million steps are 8 MB."""
 
 MEASURED_BYTES = 1_000_000
-"""A measurement in its record, with its series packed, has at most so many bytes."""
+"""The most bytes of a measurement in its record, with its series packed."""
 
 IN_THE_LOG = "its message names a folder or an address, and is in its log alone"
 FULL_BYTES = 2**20
@@ -288,7 +288,7 @@ def conclude_attempt(
 
 @cache
 def _locked_packages(root: Path, image: str, sha256: str) -> tuple[Mapping[str, str], bool]:
-    """Return what the lock of that hash pins, or that of the image where the clone has it no more."""
+    """Return what the lock of that hash pins, else the image's lock where the clone lost the former."""
     return locked_packages(root, known_locks(root).get(sha256) or load_images(root).image(image))
 
 

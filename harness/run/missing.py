@@ -16,7 +16,7 @@ from harness.record import LeftOut, Record, Session, TrialSpec
 from harness.summary.statistics import MOST_MEMORY_SHARE, reserved_share
 
 FEWEST_BATCH_SIZES = 3
-"""From so many batch sizes on, equal trials are a sweep: a fixed batch that does not fit is no search."""
+"""The fewest batch sizes that make equal trials a sweep: a fixed batch that does not fit is no search."""
 
 COARSE = 8
 FINE_BELOW = 16

@@ -19,7 +19,7 @@ DISTINCT_BATCHES = 4
 
 SHORT_EPOCH = 0.02
 FALSE_LENGTH = 0.10
-"""A loader may promise so many of an epoch's steps too much, in a warning and beyond it."""
+"""The shares of an epoch's steps that a loader may promise too much: a warning, and invalid."""
 
 SKIPPED_LIMIT = 0.01
 HALVINGS_AT_START = 16
@@ -37,7 +37,7 @@ STALL_UNPROVEN = 0.10
 """A stall may add so much to the time that a figure is made of, unnamed and at all."""
 
 EPOCHS_ALIKE = 3
-"""In so many epochs or more, what the first step of each takes is the workload's own: a loader starts."""
+"""Epochs from which on a slow first step of each is the workload's own: a loader starts."""
 
 Findings = Iterator[Finding]
 

@@ -160,6 +160,6 @@ def find_copies(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
     for place in sorted(range(len(records)), key=lambda at: records[at].started_at):
         request, measured = records[place].trial.id.rpartition("-")[2], records[place].measurement
         original = first.setdefault((request, measured.step_us), place) if measured else place
-        # So many steps are never equal to the microsecond by chance.
+        # Ten steps are never equal to the microsecond by chance.
         if measured and original != place and len(set(measured.step_us.values())) >= DIFFERENT:
             yield place, original

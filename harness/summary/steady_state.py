@@ -32,10 +32,10 @@ BAND = 40
 """Places whose costs are reckoned together: few calls, and few of pairs that cannot be a segment."""
 
 CELL = 12
-"""So many neighbouring places are weighed together where no change is likely."""
+"""Neighbouring places that are weighed together where no change is likely."""
 
 BLOCKS, LEAST_BLOCKS, BLOCK_VALUES = 40, 12, 4
-"""A slow movement is read from so many blocks at most and at least, with so many values each."""
+"""The most and the fewest blocks that a slow movement is read from, and the fewest values of a block."""
 CORRELATION_AT_MOST = 0.9
 
 # All levels and spreads are relative to the median step time.
@@ -115,7 +115,7 @@ class _StepTimes:
         return max(TOLERANCE, hidden) * last.mean
 
     def held(self, part: Floats) -> bool:
-        """Return whether so many relative values are as long as a level must hold."""
+        """Return whether these relative values last as long as a level must hold."""
         steps, seconds = part.size * self.steps_per_value, float(part.sum()) * self.median_seconds
         return steps >= LEAST_STEPS and seconds >= LEAST_SECONDS
 
@@ -175,7 +175,7 @@ def microseconds(series: Series) -> Floats:
 
 
 def percentiles(values: Floats, *shares: int) -> list[float]:
-    """Return what so many of 100 values lie below, as numpy.percentile does at ten times the cost."""
+    """Return percentiles of values by their numbers, as numpy.percentile does at ten times the cost."""
     ordered, values_below = numpy.sort(values), []
     for share in shares:
         part, below = math.modf(share / 100 * (values.size - 1))
@@ -228,7 +228,7 @@ def _change_points(values: Floats) -> list[int]:
     best = numpy.full(grid.size, numpy.inf)
     best[0] = -penalty
     before = numpy.zeros(grid.size, dtype=numpy.int64)
-    # No segment begins and ends within so many places, so these are found at one stroke.
+    # No segment begins and ends within a stride, so its places are found at one stroke.
     stride = -(-LEAST_VALUES // spacing)
     for band in range(1, grid.size, BAND):
         stops = numpy.arange(band, min(band + BAND, grid.size))
@@ -323,7 +323,7 @@ def slow_movement(values: Floats) -> SlowMovement | None:
 
 @lru_cache(maxsize=BLOCKS)
 def _parabolas(blocks: int) -> Floats:
-    """Return an orthonormal basis of the parabolas through so many blocks: a level, a line and a bend."""
+    """Return an orthonormal basis of parabolas, of shape (blocks, 3): a level, a line and a bend."""
     return numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))[0]
 
 

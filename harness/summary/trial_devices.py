@@ -21,7 +21,7 @@ BUSY_LOOKS_BACK_SECONDS = 1.0
 def used_cards(record: Record) -> tuple[Gpu, ...]:
     """Return the machine's cards that the trial was given, its first one first.
 
-    A record that does not say which: all, where the trial asked for so many.
+    Where a record does not say which, all are returned if the trial asked for that many.
     """
     able = cards_of_kind(record)
     given = tuple(gpu for index in record.cards_given for gpu in able if gpu.index == index)

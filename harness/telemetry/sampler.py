@@ -30,7 +30,7 @@ from harness.probe.system import load_average
 SLOW_EVERY = 10
 """Link width, limits and memory errors change seldom: read at the edges and at every tenth sample."""
 SILENT_SAMPLES = 3
-"""After so many samples without a value of any card, its driver is taken for gone."""
+"""Samples without a value of any card after which its driver is taken for gone."""
 
 
 class Processor:
@@ -137,7 +137,7 @@ class Ending:
         self.why = "stopped"
 
     def look(self, seconds: float) -> str | None:
-        """Return the reason to end, if there is one, after so many seconds."""
+        """Return the reason to end at a number of seconds; null while there is none."""
         if self.why is None and self._file is not None and self._file.exists():
             self.why = "stopped"
         if self.why is None and self._parent and not _lives(self._parent):

@@ -175,7 +175,7 @@ def send_batches(
 
 
 def preview_scripts(submission: Submission, parts: Sequence[Batch]) -> Iterator[str]:
-    """Yield the scripts that would be sent; the number of a job that another waits for is a stand-in."""
+    """Yield the scripts that would be sent; the number of a job that another waits for is made up."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(sort_batches(parts, submission), 1):
         batch = _add_dependency(part, submission, sent, sent[-1][1] if sent else None)

@@ -62,7 +62,7 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_range_and_wha
         [("session", 0.01)] * 2,
     )
     said = shown(compared(updated, NEW, OLD))
-    assert re.search(r"0\.90 \(95 % range 0\.\d\d to 0\.\d\d\); . slower; 5 and 5 runs, whole training", said)
+    assert re.search(r"0\.90 \(95\s% range 0\.\d\d to 0\.\d\d\); . slower; 5 and 5 runs, whole", said)
     assert "each session 1 %" in said and "  also differs: driver 590.10 | 580.65" in said
 
 

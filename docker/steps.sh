@@ -32,7 +32,20 @@ export DEBIAN_FRONTEND=noninteractive PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHE
 # A base whose torch is in the system's own Python marks that as the distribution's.
 export PIP_BREAK_SYSTEM_PACKAGES=1
 
+# A base of Debian's names the snapshot of the archive that it was made of: what is installed over it is of that date, too,
+# where the archive of snapshots answers.
 step_apt() {
+    sources=/etc/apt/sources.list.d/debian.sources
+    if [ -f "$sources" ] && [ ! -s "$secrets/aptconf" ] && ! grep -q ^Check-Valid-Until "$sources"; then
+        cp "$sources" /tmp/debian.sources
+        awk '/^# https?:\/\/snapshot\.debian\.org/ {snapshot = $2}
+            /^URIs:/ && snapshot {print "URIs: " snapshot "\nCheck-Valid-Until: no"; snapshot = ""; next}
+            {print}' /tmp/debian.sources >"$sources"
+        if ! apt-get update --quiet --error-on=any -o Acquire::Retries=1 -o Acquire::http::Timeout=20; then
+            echo "The archive of snapshots does not answer: packages are those of today."
+            mv /tmp/debian.sources "$sources"
+        fi
+    fi
     apt-get update --quiet
     apt-get install --yes --quiet --no-install-recommends "$@"
     rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb /var/log/apt /var/log/dpkg.log

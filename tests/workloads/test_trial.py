@@ -292,3 +292,20 @@ def test_the_real_text_has_the_known_number_of_words_and_types():
     assert corpus.types == 33278
     assert list(corpus.train[:4]) == [0, 1, 2, 3]
     assert corpus.sha256 == find_dataset("wikitext-2").sha256
+
+
+def test_in_an_image_another_list_of_debian_s_packages_is_another_stack_and_elsewhere_there_is_none(
+    tmp_path, monkeypatch
+):
+    process, program = module("parts.trial"), tmp_path / "dpkg-query"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = []
+    for listed in ("g++\t12.2.0-14", "g++\t12.2.0-14+deb12u1"):
+        program.write_text(f"#!/bin/sh\necho '{listed}'\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(process, "IMAGE_MARK", str(program))
+        found.append(process.versions()["debian_packages"])
+    assert len({*found}) == 2 and all(len(digest) == 16 for digest in found)
+    program.unlink()
+    assert process.debian_packages() is None
+    assert "debian_packages" not in process.versions()

@@ -16,12 +16,15 @@ import os
 import platform
 import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
 import traceback
 
 STARTED = time.perf_counter()
+IMAGE_MARK = "/etc/gpudyno/environment.json"
+"""What every image has."""
 RESERVED_BYTES = 16384
 SIDE = "side"
 """An option of every workload that none acts on: it distinguishes trials that are equal otherwise."""
@@ -294,9 +297,23 @@ def process_peak_bytes():
 
 
 def versions():
-    """Return the versions that are no package: the interpreter, the system, the C library."""
+    """Return the versions that are no package: the interpreter, the system, the C library.
+
+    In an image also a hash of Debian's packages, which no lock names.
+    """
     libc = " ".join(platform.libc_ver()).strip()
-    return {"python": platform.python_version(), "system": platform.system(), "libc": libc or None}
+    found = {"python": platform.python_version(), "system": platform.system(), "libc": libc or None}
+    installed = debian_packages() if os.path.exists(IMAGE_MARK) else None
+    return dict(found, debian_packages=installed) if installed else found
+
+
+def debian_packages():
+    """Return a hash of the names and versions of all of Debian's packages; None where none can be listed."""
+    try:
+        listed = subprocess.check_output(["dpkg-query", "--show"], stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return hashlib.sha256(listed).hexdigest()[:16]
 
 
 def processor_name():

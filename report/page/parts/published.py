@@ -28,7 +28,7 @@ from report.trials.key import grouped_by
 
 MOST_ALONE = 6
 """Pictures of a page without records of its own."""
-BENEATH = ("libc", "numpy", "python", "system")
+BENEATH = ("debian_packages", "libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
 HELD_BACK = 0.98
 """What takes longer in 16 bits than this share of its time in fp32 gains nothing of them."""

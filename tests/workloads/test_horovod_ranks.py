@@ -52,8 +52,9 @@ SCRIPT = WORKLOADS / "frameworks" / "horovod" / "cifar_resnet44_horovod.py"
 def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path = SCRIPT, **told: Any) -> Ended:
     monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     options = {"framework": "tensorflow-horovod", "train_images": 100}
-    asked = {"model": "resnet44", "batch_size": 4, "gpus": 2, "options": options, **told}
-    return run(folder, trial("cifar_resnet44", **asked), script=script, python=need_stack("horovod"))
+    asked = {"model": "resnet44", "batch_size": 4, "gpus": 2, "timeout_seconds": 280.0, **told}
+    whole = trial("cifar_resnet44", options=options, **asked)
+    return run(folder, whole, script=script, python=need_stack("horovod"))
 
 
 def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path, monkeypatch):

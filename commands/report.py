@@ -118,7 +118,8 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
     if bundles:
         files = tuple((bundle.name, bundle.sha256) for bundle in bundles)
         request = replace(request, machine=None, bundles=files)
-        analysis = analyse(evidence_in(root, together(bundles)), request)
+        # Whoever verifies a bundle asks for no price: the buyer's own file has no part in it.
+        analysis = analyse(evidence_in(root, together(bundles), purchase=how.older), request)
     else:
         request = replace(request, committed=committed_sessions(root))
         analysis = analyse(evidence_in(root), request)

@@ -67,7 +67,7 @@ def test_an_order_is_quoted_measured_verified_and_accepted(tmp_path):
     # Half a machine's speed is left to whatever else this one does meanwhile.
     supplier.types("bundle", "--out", str(offer), "--margin", "0.5")
 
-    assert "each summary computed from raw samples" in buyer.types("bundle", "--verify", str(offer))
+    assert "level: recomputed" in buyer.types("bundle", "--verify", str(offer))
 
     delivered = Person(tmp_path / "delivered", "1")
     assert delivered.types("accept", str(offer), *here).endswith("PASS\n")

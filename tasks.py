@@ -294,7 +294,7 @@ def bundle(
     how = bundle.Packing(session or None, margin, order or None, *paths)
     asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
     if verify:
-        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, older=False))
+        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, verifies=True))
     elif countersign:
         bundle.countersign(ROOT, Path(countersign), how, asked)
     else:

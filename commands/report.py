@@ -82,8 +82,8 @@ class ReportOptions:
     png: bool = False
     pdf: bool = False
     asked: Demand = field(default_factory=Demand)
-    older: bool = True
-    """Whether bundles from before there were statements are read as well."""
+    verifies: bool = False
+    """Whether a bundle is held to today's layout and to its own content: no older one, and no price."""
 
 
 def make_report(root: Path, how: ReportOptions) -> None:
@@ -104,7 +104,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Write the page of this clone's records, or of several bundles' with equal work side by side."""
-    bundles = [judged(root, path, how.asked, older=how.older) for path in bundle_files(how.bundles)]
+    bundles = [judged(root, path, how.asked, older=not how.verifies) for path in bundle_files(how.bundles)]
     named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
     request = AnalysisRequest(
         datetime.now(UTC),
@@ -118,8 +118,8 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
     if bundles:
         files = tuple((bundle.name, bundle.sha256) for bundle in bundles)
         request = replace(request, machine=None, bundles=files)
-        # Whoever verifies a bundle asks for no price: the buyer's own file has no part in it.
-        analysis = analyse(evidence_in(root, together(bundles), purchase=how.older), request)
+        evidence = evidence_in(root, together(bundles), purchase=not how.verifies)
+        analysis = analyse(evidence, request)
     else:
         request = replace(request, committed=committed_sessions(root))
         analysis = analyse(evidence_in(root), request)

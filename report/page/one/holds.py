@@ -39,7 +39,8 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     """Return the page of published figures; null where none met the leading session."""
     lead = analysis.lead
     met = {j.claim.id for j in analysis.verdicts if any(cell.session == lead for cell in j.cells)}
-    rows = tuple(row for row in claim_rows(analysis) if row.claim.id in met)
+    judged = [row for row in claim_rows(analysis) if row.claim.id in met]
+    rows = tuple(sorted(judged, key=lambda row: row.claim.metric == "parameters"))
     answers = tuple(
         row for row in answer_rows(analysis) if row.answer.cell and row.answer.cell.session == lead
     )
@@ -105,13 +106,15 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
     """Return the verdicts, and ours beside the original that it differs from most."""
     beside = [(cell, ratio) for cell, ratio in view.programs if ratio]
     cell, ratio = max(beside, key=lambda each: abs(math.log(each[1].estimate)), default=(None, None))
+    # A model's parameters are no finding about a machine, unless nothing else was met.
+    rows = [row for row in view.rows if row.claim.metric != "parameters"] or view.rows
     data = {
         "own": systems.own[0],
-        "rows": view.rows[:MOST_SAID],
-        "count": len(view.rows),
-        "holds": sum(row.state == "holds" for row in view.rows),
-        "fails": [row for row in view.rows if row.state == "fails"],
-        "open": sum(row.state == "open" for row in view.rows),
+        "rows": rows[:MOST_SAID],
+        "count": len(rows),
+        "holds": sum(row.state == "holds" for row in rows),
+        "fails": [row for row in rows if row.state == "fails"],
+        "open": sum(row.state == "open" for row in rows),
         "program": _program_name(view.programs[0][0]) if view.programs else "",
         "names": view.names,
         "beside": {"name": _program_name(cell), "ratio": ratio} if cell and ratio else None,
@@ -119,7 +122,7 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
     }
     if not view.rows:
         return Sentence("published" if view.answers else "programs", data)
-    return Sentence("holds-few" if len(view.rows) <= MOST_SAID else "holds", data)
+    return Sentence("holds-few" if len(rows) <= MOST_SAID else "holds", data)
 
 
 def _picture(view: HeldView) -> Picture | None:

@@ -66,6 +66,8 @@ def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
         shown += _variant_lines(members)
     blocks = f" in {setup.plan.blocks} blocks an hour apart" if setup.plan.blocks > 1 else ""
     trials = count_noun(len(chosen.planned), "trial")
+    if places := {item.trial.asked.card for item in chosen.planned} - {None}:
+        blocks += f", on each of {len(places)} cards one after the other"
     against = f", each beside its twin with {setup.against.named}" if setup.against else ""
     shown += wrap_words(
         f"{trials}, {chosen.time}{blocks}, in environment '{setup.image.name}'{against}", "  "

@@ -32,6 +32,7 @@ from harness.run.choice import (
     narrow_plan,
     session_against,
     trial_seconds,
+    units_by_place,
 )
 from harness.run.ready import ready_run
 from harness.run.runner import Outcome, TimeBudget, run_session
@@ -161,6 +162,9 @@ def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exact
         screen.say(f"the plan '{opened.plan}' was changed since session {opened.id} began: a new one begins")
         return None
     planned = [item.trial for item in chosen.planned]
+    if opened.cards != units_by_place(setup, opened.trials):
+        screen.say(f"the cards have other places than when session {opened.id} began: a new one begins")
+        return None
     wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
         trial.id in wanted or missing.is_between_batches(trial, planned) for trial in opened.trials

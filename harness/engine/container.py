@@ -57,10 +57,10 @@ class DeviceRequest:
         """Return what identifies the cards: their UUIDs, else their indices."""
         return self.ids or tuple(map(str, self.indices))
 
-    def first(self, count: int) -> DeviceRequest:
-        """Return the same for the first `count` of the cards."""
-        every = self.every and count >= len(self.marks)
-        return replace(self, ids=self.ids[:count], indices=self.indices[:count], every=every)
+    def part(self, count: int, begin: int = 0) -> DeviceRequest:
+        """Return the same for `count` of the cards."""
+        every, taken = self.every and count >= len(self.marks), slice(begin, begin + count)
+        return replace(self, ids=self.ids[taken], indices=self.indices[taken], every=every)
 
 
 @dataclass(frozen=True, slots=True)

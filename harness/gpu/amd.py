@@ -69,7 +69,7 @@ def division(files: Files, folder: str) -> str | None:
 
 
 def describe(files: Files) -> list[dict[str, Any]]:
-    """Return the fields of record.Gpu for every card, and its `bus` and `uuid`, which stay in memory."""
+    """Return the fields of record.Gpu for every card, and its `uuid`, which stays in memory."""
     return [
         {
             "index": device.index,

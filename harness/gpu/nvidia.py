@@ -30,7 +30,7 @@ NO_INSTANCE = 0xFFFFFFFF
 
 
 def describe(nvml: Any | None, files: Files) -> list[dict[str, Any]]:
-    """Return the fields of record.Gpu for every card or slice, and `uuid` and `bus`, which stay in memory."""
+    """Return the fields of record.Gpu for every card or slice, and `uuid`, which stays in memory."""
     with driver_session(nvml) as refused:
         if refused or nvml is None:
             return []

@@ -30,7 +30,7 @@ from harness.record.published.cards import Card, find_card_by_chip, is_shared_na
 from harness.redact import redact_value
 
 LABEL_CHARACTERS = 40
-_NOT_RECORDED = ("uuid", "bus")
+_NOT_RECORDED = ("uuid",)
 _CLOSED = ("name", "model", "vendor", "architecture", "system")
 """Facts of vocabularies that makers made: no host or user is looked for in them."""
 _MAKERS = re.compile(

@@ -242,9 +242,7 @@ def _is_short(limit: Limit) -> bool:
 
 def warm_up_seconds(planned: Iterable[Planned], speeds: Speeds) -> float:
     """Return the seconds of all warm-ups together: a setup for each variant."""
-    variants = {
-        item.trial.id.rpartition("-")[2]: item.trial.asked for item in planned if warms_up(item.trial)
-    }
+    variants = {item.trial.digest_on_any_card: item.trial.asked for item in planned if warms_up(item.trial)}
     return sum(
         speeds.setup_seconds.get(asked.workload, DEVICE_KINDS[asked.device].setup_seconds)
         for asked in variants.values()

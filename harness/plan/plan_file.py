@@ -91,6 +91,8 @@ class Size(Model):
     timeout_seconds: Annotated[float, Field(gt=0)] = 3600.0
     generated_data: bool = False
     """Whether generated data may be used where the real data cannot be had."""
+    each_card: bool = False
+    """Whether rows of one GPU are measured on each card that was handed in."""
     question: Question | None = None
     """What is asked of its records; null asks by what its rows vary."""
     blocks: Annotated[int, Field(ge=1, le=10)] = 1
@@ -295,6 +297,8 @@ class PlanContext:
     weights: Mapping[str, bool]
     """Model name → whether its pretrained weights are at hand."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    cards: int = 1
+    """How many cards are handed in."""
 
 
 def plan_datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
@@ -383,6 +387,9 @@ def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanC
     )
     seed = measure.seed if measure.seed is not None else 1111
     timeout = measure.timeout_seconds or plan.timeout_seconds
-    first = TrialSpec.from_request(asked, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
-    for at in range(measure.repeats or plan.repeats):
-        yield Planned(first.as_repeat(at + 1, seed + at), measure.role, variant.model, measure.priority)
+    each = plan.each_card and variant.gpus == 1 and context.cards > 1
+    for card in range(context.cards) if each else (None,):
+        placed = asked.model_copy(update={"card": card})
+        first = TrialSpec.from_request(placed, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
+        for at in range(measure.repeats or plan.repeats):
+            yield Planned(first.as_repeat(at + 1, seed + at), measure.role, variant.model, measure.priority)

@@ -87,6 +87,8 @@ class Gpu(Model):
     pcie_width_max: int | None = None
     numa_node: int | None = None
     # Left out where they are null, so that machines of records from before them keep their content.
+    bus: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
+    """Its address on PCI, as 0000:1b:00.0."""
     pcie_generation_of_card: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
     """What the card has by itself; `pcie_generation_max` is what it has in this slot."""
     remapping: Annotated[

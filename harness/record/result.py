@@ -202,6 +202,8 @@ class Session(Model):
     blocks: tuple[int, ...] = ()
     """The block of time in which the plan has each trial, in their order; 0 for a full-length one."""
     against: Annotated[Against | None, Field(exclude_if=lambda against: against is None)] = None
+    cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
+    """The units of its cards by place, where its plan measures each of several."""
     question: Annotated[Question | None, Field(exclude_if=lambda question: question is None)] = None
     """What its plan asked, or its line in place of that."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None

@@ -136,6 +136,8 @@ class TrialRequest(Model):
     own: Annotated[OwnProgram | None, Field(exclude_if=lambda own: own is None)] = None
     variables: Variables = {}
     """Environment variables of its stack beyond the image's own, as a second stack in one session has."""
+    card: Annotated[int | None, Field(ge=0, exclude_if=lambda card: card is None)] = None
+    """Its card's place among those of the session, where a plan measures each; null begins at the first."""
 
     @property
     def stack(self) -> StackKey:
@@ -178,6 +180,11 @@ class TrialSpec(Model):
         """Return the trial as another repeat; what is asked is not hashed again."""
         own_id = trial_id(self.asked, repeat, self.id.rpartition("-")[2])
         return self.model_copy(update={"id": own_id, "repeat": repeat, "seed": seed})
+
+    @property
+    def digest_on_any_card(self) -> str:
+        """Return the hash of what is asked, which trials of several cards share."""
+        return _digest(self.asked.model_copy(update={"card": None}).model_dump_json())
 
     @model_validator(mode="after")
     def _id_is_the_contents(self) -> Self:

@@ -126,7 +126,14 @@ def _plan_contexts(
         for name, source in sources.items()
         if name.startswith(prefix)
     }
-    context = PlanContext(kind, setup.image.name, _lock_sha256(setup, setup.image), sources, weights)
+    context = PlanContext(
+        kind,
+        setup.image.name,
+        _lock_sha256(setup, setup.image),
+        sources,
+        weights,
+        cards=len(setup.selection.gpus) or 1,
+    )
     against = session_against(setup)
     if against is None:
         return context, seed, None
@@ -169,8 +176,16 @@ def draft_session(
         against=session_against(setup),
         blocks=tuple(item.block for item in chosen.planned),
         number=number,
+        cards=units_by_place(setup, (item.trial for item in chosen.planned)),
         question=setup.settings.question or setup.plan.question,
     )
+
+
+def units_by_place(setup: RunSetup, trials: Iterable[TrialSpec]) -> tuple[str, ...]:
+    """Return what identifies each card, in the order in which trials name them; empty where none does."""
+    if all(trial.asked.card is None for trial in trials):
+        return ()
+    return tuple(gpu.unit or gpu.bus or str(gpu.index) for gpu in setup.selection.gpus)
 
 
 def _asked_filters(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:

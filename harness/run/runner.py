@@ -167,7 +167,7 @@ def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watche
     """Run the warm-up of a variant once, where its compilers have caches to fill; no record has it."""
     if not warms_up(trial):
         return
-    marker = _cache_folder(ready, opened.id, trial) / "warm" / trial.id.rpartition("-")[2]
+    marker = _cache_folder(ready, opened.id, trial) / "warm" / trial.digest_on_any_card
     if marker.exists():
         return
     watcher.say("    filling the caches with a short trial that is not recorded")
@@ -206,7 +206,7 @@ def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt
         trial,
         session_id,
         attempt,
-        device_request(ready.setup.selection).first(trial.asked.variant.gpus),
+        device_request(ready.setup.selection).part(trial.asked.variant.gpus, trial.asked.card or 0),
         work=work.resolve(),
         cache=cache.resolve(),
         workloads=(ready.root / "workloads").resolve(),

@@ -230,7 +230,7 @@ def resolve_data(
 
 
 def device_request(selection: Selection) -> DeviceRequest:
-    """Return what an engine is asked for; a trial on fewer cards takes the first of them."""
+    """Return what an engine is asked for; a trial on fewer cards takes a part of it."""
     nodes = device_files(Files()) if selection.kind == "rocm" else ()
     complete = len(selection.uuids) == len(selection.gpus)
     return DeviceRequest(

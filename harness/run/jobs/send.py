@@ -240,7 +240,8 @@ def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
         selection=selection,
         image=image,
         engine=_site_engine(root, settings, site, recorded_variables(passed, local_names())),
-        plan=plan_file.load_plan(root, settings.plan),
+        # Slurm chooses a trial's card.
+        plan=plan_file.load_plan(root, settings.plan).model_copy(update={"each_card": False}),
         passed=passed,
         notes=(),
     )

@@ -84,11 +84,11 @@ def test_where_wsl2_names_all_cards_together_they_are_taken_where_all_are_meant(
     every = replace(CARDS, every=True)
     assert cdi_names(every, facts.cdi_devices) == facts.cdi_devices
     assert device_refusal(facts, every, Files()) is None
-    for some in (CARDS, every.first(1)):
+    for some in (CARDS, every.part(1)):
         assert "by 'nvidia.com/gpu=all' alone, and these are some" in (
             device_refusal(facts, some, Files()) or ""
         )
-    assert cdi_names(every.first(2), ("nvidia.com/gpu=0", "nvidia.com/gpu=1", "nvidia.com/gpu=all")) == (
+    assert cdi_names(every.part(2), ("nvidia.com/gpu=0", "nvidia.com/gpu=1", "nvidia.com/gpu=all")) == (
         "nvidia.com/gpu=0",
         "nvidia.com/gpu=1",
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,22 @@ def test_every_plan_that_is_shipped_can_be_loaded_and_says_what_it_is(name):
     loaded = plan_file.load_plan(ROOT, name)
     assert loaded.title
     assert loaded.question
+
+
+def test_rows_of_one_gpu_are_planned_for_each_card_and_rows_of_several_once(tmp_path):
+    head = 'name = "mine"\ntitle = "x"\nrepeats = 2\neach_card = true\n'
+    row = MEASURE.replace('["fp32-ieee", "amp-bf16"]', '"fp32-ieee"').replace(
+        '["device", "cached"]', '"cached"'
+    )
+    loaded = plan_file.load_plan(written(tmp_path, f"{head}{row}{row}gpus = 2\n"), "mine")
+    eight, one = (plan_file.plan_trials(loaded, replace(CPU, cards=cards), seed=1) for cards in (8, 1))
+    places = [item.trial.asked.card for item in eight if item.trial.asked.variant.gpus == 1]
+    assert sorted(places) == sorted([*range(8)] * 2)
+    assert {item.trial.asked.card for item in eight if item.trial.asked.variant.gpus == 2} == {None}
+    alone = [item.trial for item in one]
+    assert {trial.asked.card for trial in alone} == {None} and len(alone) == 4
+    assert "card" not in alone[0].asked.model_dump(mode="json")
+    assert len({item.trial.digest_on_any_card for item in eight}) == 2
 
 
 SIZED = f"""

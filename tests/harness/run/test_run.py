@@ -44,6 +44,7 @@ def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_as
     go(root)
     assert seen == [DeviceRequest("cuda", ids=("GPU-1",), indices=(1,))] * 2
     assert [record.cards_given for record in records(root)] == [(1,), (1,)]
+    assert given.part(1, 1) == DeviceRequest("cuda", ids=("GPU-2",), indices=(2,))
 
 
 def test_a_trial_that_does_not_fit_is_a_result_and_is_not_run_again(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commands.recipient import judged, order_of, say
+from commands.terminal import page_folder
 from harness.bundle import archive, contents
 from harness.bundle.envelope import Envelope
 from harness.bundle.judgement import Demand, Judgement, judge
@@ -56,7 +57,7 @@ def pack(root: Path, how: Packing) -> Path:
         figures=contents.figures(records),
     )
     statement = Statement(subject=resources(files), predicate=predicate)
-    out = how.out or root / "report" / "out" / f"gpudyno-{session.id}.tar.gz"
+    out = how.out or page_folder(root) / f"gpudyno-{session.id}.tar.gz"
     _say_clause(root, _written(root, out, Envelope.of(json_bytes(statement)), files, how))
     return out
 

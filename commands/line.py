@@ -21,7 +21,7 @@ from invoke.exceptions import Exit
 from invoke.main import program
 from invoke.tasks import task
 
-from harness.errors import GpudynoError, UserError, escape_controls
+from harness.errors import GpudynoError, UserError, as_typed, escape_controls
 
 GARBAGE = (50_000, 50, 50)
 """How seldom cycles are looked for: a report has few among many objects, and looking took a tenth of it."""
@@ -217,7 +217,7 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except GpudynoError as error:
-        raise Exit(f"gpudyno: {error}", code=error.exit_code) from None
+        raise Exit(as_typed(f"gpudyno: {error}"), code=error.exit_code) from None
     except ModuleNotFoundError as error:
         lacks = f"the Python of this `invoke` has no package '{error.name}'"
         raise Exit(f"gpudyno: {lacks}; type .venv/bin/invoke, as README.md has it", code=4) from None
@@ -245,7 +245,7 @@ class _Harmless:
         self.plain = plain
 
     def write(self, text: str) -> int:
-        self.plain.write(escape_controls(text))
+        self.plain.write(as_typed(escape_controls(text)))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from commands.bundle import committed_sessions
 from commands.expect import expect_cards, expected_speeds, paper_speeds
 from commands.prospects import find_prospects
 from commands.recipient import bundle_files, judged, together
-from commands.terminal import Screen, account_lines, relative_path
+from commands.terminal import Screen, account_lines, page_folder, relative_path
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.files import name_in_errors
@@ -88,7 +89,7 @@ class ReportOptions:
 
 def make_report(root: Path, how: ReportOptions) -> None:
     """Write the page, and print in a few lines what it holds, where it is, and what to do next."""
-    out = root / "report" / "out"
+    out = page_folder(root)
     analysis, written = write_report(root, out, how)
     screen = Screen()
     for line in account_lines(analysis.accounts) if how.bundles else ():
@@ -113,6 +114,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         how.baseline,
         question=how.question,
         questions=plan_questions(root),
+        clone=quote(os.path.relpath(root, out)),
         named=named if len(named) > 1 else (),
     )
     if bundles:

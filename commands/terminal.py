@@ -15,8 +15,8 @@ from rich.table import Column
 from rich.text import Text
 
 from commands.line import plain_stream
-from harness.errors import escape_controls
-from harness.record import Limit, Record, TrialSpec, Variant, events
+from harness.errors import as_typed, escape_controls
+from harness.record import Limit, Record, TrialSpec, Variant, events, store
 from harness.units import format_duration
 from report import text
 from report.trials.account import MachineAccount
@@ -64,7 +64,7 @@ class Screen:
 
     def say(self, line: str) -> None:
         """Print one line of news as it is: no markup in it means anything."""
-        self.console.print(escape_controls(line), markup=False)
+        self.console.print(as_typed(escape_controls(line)), markup=False)
 
     def move(
         self,
@@ -160,6 +160,11 @@ class PlanWatcher:
 def relative_path(path: Path) -> Path:
     """Return a path as a person in this folder would type it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def page_folder(root: Path) -> Path:
+    """Return where pages and bundles go: below the clone, and of a wheel's tree below the caller's folder."""
+    return (Path.cwd() if (root / store.OWN).is_dir() else root) / "report" / "out"
 
 
 def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:

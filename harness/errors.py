@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 
 _LIST = re.compile(r"\n(?=  \S)")
@@ -25,6 +26,14 @@ def _escape_letter(letter: str) -> str:
     if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return letter.encode("unicode_escape").decode()
     return letter
+
+
+_LINE = re.compile(r"\binvoke(?= -?-?[a-z]|`)")
+
+
+def as_typed(text: str) -> str:
+    """Return a text whose lines begin with the word that started this process, the wheel's or Invoke's."""
+    return _LINE.sub("gpudyno", text) if sys.argv[0] == "gpudyno" else text
 
 
 class GpudynoError(Exception):

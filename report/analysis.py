@@ -90,6 +90,8 @@ class AnalysisRequest:
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
+    clone: str = "../.."
+    """The way from the page to the clone."""
     bundles: tuple[tuple[str, str], ...] = ()
     """The name and the SHA-256 of each bundle's file that the records are from; page one prints them."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -39,6 +39,10 @@ class Results:
     problems: tuple[str, ...]
 
 
+OWN = ".own"
+"""In a tree that a wheel carried: a link to the folder where what is the user's outlives the tree."""
+
+
 def results_folder(root: Path) -> Path:
     """Return the folder that serves as the database."""
     return root / "results"
@@ -78,7 +82,13 @@ def write_record(root: Path, session: Session, record: Record) -> None:
 
 def write_session(root: Path, session: Session) -> Path:
     """Write session.json, in place of an older one of the same session."""
-    path = session_folder(root, session) / "session.json"
+    folder = session_folder(root, session)
+    if (root / OWN).is_dir() and not folder.exists():
+        own = root / OWN / folder.relative_to(root)
+        own.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.symlink_to(own.resolve())
+    path = folder / "session.json"
     write_whole(path, dump_json(session), replace=True)
     return path
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.errors import as_typed
 from report.analysis import Analysis
 from report.page.one import cost, faster, sound
 from report.page.one.page_one import page_one
@@ -60,8 +61,8 @@ def write(
     if csv:
         write_csv(analysis.on_record, out / "trials.csv")
     html, markdown = out / "index.html", out / "report.md"
-    markdown.write_text(rendered.markdown, encoding="utf-8")
-    html.write_text(rendered.html, encoding="utf-8")
+    markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")
+    html.write_text(as_typed(rendered.html), encoding="utf-8")
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
 
 

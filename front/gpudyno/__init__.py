@@ -17,7 +17,7 @@ PATTERNS = ("plans/*.toml", "results/claims/*.toml", "workloads/programs/*.toml"
 
 
 def place_tree(archive: bytes, home: Path) -> Path:
-    """Return the folder below `home` of an archive's read-only files, placed whole and named by its digest."""
+    """Return the folder of an archive's read-only files, placed whole and named by its digest."""
     tree = home / hashlib.sha256(archive).hexdigest()[:16]
     if tree.is_dir():
         return tree

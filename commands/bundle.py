@@ -143,7 +143,7 @@ def _say_clause(root: Path, found: Judgement) -> None:
     order = order_of(root, found)
     session = order.leading_session
     if order.clause is None or order.clause.unproven:
-        print("no clause for an order: it needs two valid runs of a work, none too short to rank")
+        print("no clause for an order: it needs two valid runs of a work whose speed settled")
     elif session is None or session.plan_sha256 not in found.plans:
         print("no clause for an order: the plan that `accept` would run is not in the bundle")
     else:

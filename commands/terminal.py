@@ -24,7 +24,7 @@ from report.trials.account import MachineAccount
 LINE_SECONDS = 60.0
 """Without a terminal, how often a long wait says that it goes on."""
 BAR_WIDTH = 12
-VERDICT_WORDS = {"unproven": "too short to rank", "warn": "valid, with a warning"}
+VERDICT_WORDS = {"unproven": "not settled", "warn": "valid, with a warning"}
 MOST_LETTERS = 158
 """A line of news is at most as long as two lines of a terminal with 80 columns."""
 

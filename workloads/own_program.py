@@ -11,50 +11,37 @@ from __future__ import annotations
 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts here)
 
-import json
 import math
 import os
 import re
-import resource
-import shutil
 import sys
-import tempfile
 from typing import Any
 
 from parts.program import child
-from parts.program.progress import Progress, ProgressReader, progress_of
+from parts.program.progress import Progress, ProgressReader, progress_of, share_seconds
 
 TITLE = "A program of one's own"
 ABOUT = "A program of the user's own as it lay in its folder; what it trains is as it says."
-LOG_BYTES = 1000000
 SILENT_SECONDS = 60.0
 """A program that prints nothing for so long is started again, in a terminal."""
-PROGRESS_SECONDS = 1.0
 MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run the program, until its steps were timed for long enough, or it ended."""
-    with open(os.path.join(os.environ.get("GPUDYNO_IN", "/in"), "program.json"), encoding="utf-8") as file:
-        given = json.load(file)
-    trial.choose("precision", trial.variant["precision"], ("program",))
-    place = tempfile.mkdtemp(prefix="own-program-")
-    try:
-        trial.stage("data")
-        with trial.phase("data"):
-            copy, environ, at_own_path = _copied(trial, given, place)
-        first, *words = given["command"]
-        command = [sys.executable if first == "python" else first]
-        command += [_moved(word, at_own_path) for word in words]
-        trial.stage("train")
-        listener, ended, terminal = _heard_program(trial, given, command, copy, environ)
-        trial.stage("collect")
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    found = listener.progress()
-    for begin, end in found.stretches:
-        trial.event("segment", begin=begin, end=end)
-    return _measured(trial, given, found, listener, ended, terminal)
+    return child.run_in_place(trial, _run_copy)
+
+
+def _run_copy(trial: TrialProcess, given: dict, place: str) -> dict[str, Any]:
+    with trial.phase("data"):
+        copy, environ, at_own_path = _copied(trial, given, place)
+    first, *words = given["command"]
+    command = [sys.executable if first == "python" else first]
+    command += [_moved(word, at_own_path) for word in words]
+    trial.stage("train")
+    listener, ended, terminal = _heard_program(trial, given, command, copy, environ)
+    trial.stage("collect")
+    return _measured(trial, given, listener, ended, terminal)
 
 
 def _copied(trial: TrialProcess, given: dict, place: str) -> tuple:
@@ -62,8 +49,7 @@ def _copied(trial: TrialProcess, given: dict, place: str) -> tuple:
 
     Return the copy's path, the program's variables, and where it finds what lies elsewhere, by the old path.
     """
-    copy = os.path.join(place, "program")
-    shutil.copytree(os.path.realpath(os.path.join(trial.data_folder, given["folder"])), copy, symlinks=True)
+    copy = child.copy_program(trial, given["folder"], place)
     environ = child.own_environment(place)
     environ.update(given["environ"])
     environ.setdefault("COLUMNS", str(child.TERMINAL_COLUMNS))
@@ -102,12 +88,11 @@ def _heard_program(trial: TrialProcess, given: dict, command: list, copy: str, e
             terminal=terminal,
             silent_seconds=math.inf if terminal else SILENT_SECONDS,
         )
-        last = child.without_folders(listener.last, trial, copy) or "none"
         missing = MISSING_MODULE.search(listener.last)
         if ended.code and missing:
             where = f"image {trial.asked['environment']}"
             raise Failed("error", f"{where} has no {missing.group(1)}; name yours with --python")
-        child.raise_if_it_failed(ended.code, last)
+        listener.end(ended, copy)
         if listener.reader.candidates:
             if terminal and marker:
                 open(marker, "w").close()
@@ -120,23 +105,18 @@ def _heard_program(trial: TrialProcess, given: dict, command: list, copy: str, e
     )
 
 
-class Listener:
-    """The program's lines: to the log as far as they fit, and to the reader, until they are enough."""
+class Listener(child.ProgramLog):
+    """The program's lines: to the log, and to the reader, until they are enough."""
 
     def __init__(self, trial: TrialProcess, given: dict) -> None:
-        self.trial, self.given = trial, given
+        super().__init__(trial)
+        self.given = given
         self.reader = ProgressReader(given.get("match"), given.get("metric"))
-        self.last = ""
-        self._bytes = 0
-        self._reported_at = 0.0
         self._ends_at = None
 
     def hear(self, line: str, at: float) -> bool:
         """Take a line; return whether the program may go on."""
-        self.last = line
-        self._bytes += len(line) + 1
-        if self._bytes < LOG_BYTES:
-            print(line, flush=True)
+        self.write(line)
         self.reader.hear(line, at)
         training = next(iter(self.reader.candidates), None)
         if training is None:
@@ -144,10 +124,7 @@ class Listener:
         if self._ends_at is None:
             self._ends_at = at + self.given["seconds"]
         done = sum(row.steps for row in training.rows)
-        if at - self._reported_at > PROGRESS_SECONDS:
-            self._reported_at = at
-            line = training.example[:100]
-            self.trial.event("progress", done=int(done), total=None, unit="step", line=line)
+        self.report(at, int(done), unit="step", line=training.example[:100])
         steps = self.given.get("steps")
         return at < self._ends_at if steps is None else done < steps
 
@@ -166,68 +143,43 @@ class Listener:
 
 
 def _measured(
-    trial: TrialProcess,
-    given: dict,
-    found: Progress,
-    listener: Listener,
-    ended: child.Ended,
-    terminal: bool,
+    trial: TrialProcess, given: dict, listener: Listener, ended: child.Ended, terminal: bool
 ) -> dict[str, Any]:
-    device, software = child.used_device(trial)
-    per_step = max(1, round(given.get("per_step") or 1))
-    step_us = [us for seconds in found.blocks for us in _shared(round(seconds * 1e6), found.together)]
-    metrics = listener.reader.metrics
-    return {
-        "title": TITLE,
-        "about": ABOUT,
-        "device": device,
-        "versions": software,
-        "precision": {
-            "label": "program",
-            "output_dtypes": {},
-            "parameter_dtypes": {},
-            "method": "the program's own",
-        },
-        "data": {"name": "own", "source": trial.asked["data"]},
-        "protocol": {
+    found = listener.progress()
+    complete = ended.code == 0
+    return child.make_program_measurement(
+        trial,
+        ended,
+        [us for seconds in found.blocks for us in share_seconds(seconds, found.together)],
+        max(1, round(given.get("per_step") or 1)),
+        found.stretches,
+        title=TITLE,
+        about=ABOUT,
+        data={"name": "own"},
+        protocol={
             "steps_per_epoch": max(1, found.steps),
             "epochs": 1,
-            "valid_batches": 0,
-            "complete": ended.code == 0,
-            "stopped_by": "protocol" if ended.code == 0 else "steps" if given.get("steps") else "seconds",
+            "stopped_by": "protocol" if complete else "steps" if given.get("steps") else "seconds",
         },
-        "sample_unit": "sample" if given.get("per_step") else "step",
-        "samples_per_step": per_step,
-        "window": {
-            "seconds": sum(step_us) / 1e6,
-            "steps": len(step_us),
-            "samples": len(step_us) * per_step,
-        },
-        "steps_together": found.together,
-        "step_us": step_us,
-        "epochs": [
+        sample_unit="sample" if given.get("per_step") else "step",
+        steps_together=found.together,
+        epochs=[
             {
                 "index": 1,
                 "steps": found.steps,
                 "train_seconds": sum(end - begin for begin, end in found.stretches),
-                "complete": ended.code == 0,
+                "complete": complete,
             }
         ],
-        "memory": {"process_peak_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024},
-        "own": {
+        own={
             "clock_ratio": found.witness,
             "printed_rate": found.printed and found.printed.value,
             "printed_unit": found.printed and found.printed.unit,
             "terminal": terminal,
-            "metric": metrics[-1][1] if metrics else None,
+            "metric": listener.reader.metric,
             "processes_left": ended.left,
         },
-    }
-
-
-def _shared(microseconds: int, steps: int) -> list:
-    """Return a block's time as so many whole ones that add up to it: a measurement has one for each step."""
-    return [microseconds * (step + 1) // steps - microseconds * step // steps for step in range(steps)]
+    )
 
 
 if __name__ == "__main__":

@@ -13,15 +13,11 @@ from __future__ import annotations
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts here)
 
 import contextlib
-import json
 import os
 import random
 import re
-import resource
-import shutil
 import string
 import sys
-import tempfile
 from typing import Any
 
 from parts.program import child, tree
@@ -29,45 +25,33 @@ from parts.program.reading import Figures, Reader, figures
 
 TITLE = "A published program, run as it is"
 ABOUT = "Another's program at one commit, unchanged; what it trains, and how fast, is as it says."
-LOG_BYTES = 1000000
-"""How much of its lines the trial's log has."""
-PROGRESS_SECONDS = 1.0
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run the program, to its own end or to the trial's limit."""
-    in_folder = os.environ.get("GPUDYNO_IN", "/in")
-    with open(os.path.join(in_folder, "program.json"), encoding="utf-8") as file:
-        program = json.load(file)
-    trial.choose("precision", trial.variant["precision"], ("program",))
+    return child.run_in_place(trial, _run_copy)
+
+
+def _run_copy(trial: TrialProcess, program: dict, place: str) -> dict[str, Any]:
     names = _names(trial, program)
-    place = tempfile.mkdtemp(prefix="program-")
-    try:
-        trial.stage("data")
-        with trial.phase("data"):
-            copy, files = _copy_source(trial, program, place)
-            own = child.own_environment(place)
-            watched = _watch_files(trial)
-            _prepare(trial, program, names, copy, own)
-        # An option that is an empty word adds none.
-        given = (*program["command"], *(_device_part(program, trial).get("arguments") or ()))
-        command = [word for word in (_fill(word, names) for word in given) if word]
-        hearing = Hearing(trial, Reader(program["read"]), names)
-        trial.stage("train")
-        ended = child.run(
-            _start_words(command, trial, copy), copy, own, child.seconds_left(trial), hearing.hear
-        )
-        trial.stage("collect")
-        _wrote_outside(trial, watched)
-        hearing.end(copy, ended)
-        changed = files != tree.blobs(copy, files)
-        if program["read"].get("file"):
-            hearing.reader.read_file(os.path.join(copy, program["read"]["file"]))
-        found = figures(hearing.reader, _product(program["samples_per_step"], names))
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    for begin, end in found.stretches:
-        trial.event("segment", begin=begin, end=end)
+    with trial.phase("data"):
+        copy, files = _copy_source(trial, program, place)
+        own = child.own_environment(place)
+        watched = _watch_files(trial)
+        _prepare(trial, program, names, copy, own)
+    # An option that is an empty word adds none.
+    given = (*program["command"], *(_device_part(program, trial).get("arguments") or ()))
+    command = [word for word in (_fill(word, names) for word in given) if word]
+    hearing = Hearing(trial, Reader(program["read"]), names)
+    trial.stage("train")
+    ended = _run_words(trial, command, copy, own, hearing)
+    trial.stage("collect")
+    _wrote_outside(trial, watched)
+    hearing.check_end(copy, ended)
+    changed = files != tree.blobs(copy, files)
+    if program["read"].get("file"):
+        hearing.reader.read_file(os.path.join(copy, program["read"]["file"]))
+    found = figures(hearing.reader, _product(program["samples_per_step"], names))
     return _make_measurement(trial, program, command, found, hearing, ended, changed)
 
 
@@ -99,17 +83,15 @@ def _product(factors: list, names: dict) -> int:
     return product
 
 
-def _start_words(command: list, trial: TrialProcess, copy: str) -> list:
-    words = [word.replace("{data}", trial.data_folder) for word in command]
-    return [sys.executable, *words[1:]] if words[0] == "python" else words
+def _run_words(trial: TrialProcess, words: list, copy: str, own: dict, hearing: Hearing) -> child.Ended:
+    """Run a command in the copy: `python` is the image's own, and `{data}` the data folder."""
+    words = [word.replace("{data}", trial.data_folder) for word in words]
+    words[:1] = [sys.executable] if words[0] == "python" else words[:1]
+    return child.run(words, copy, own, child.seconds_left(trial), hearing.hear)
 
 
 def _copy_source(trial: TrialProcess, program: dict, place: str) -> tuple:
-    source = os.path.join(trial.data_folder, program["folder"])
-    copy = os.path.join(place, "program")
-    if not os.path.isdir(source):
-        raise Failed("bad-data", f"its source '{program['folder']}' is not in the data folder")
-    shutil.copytree(os.path.realpath(source), copy, symlinks=True)
+    copy = child.copy_program(trial, program["folder"], place)
     files = tree.blobs(copy)
     found = tree.tree_id(files)
     if found != program["tree"]:
@@ -136,12 +118,10 @@ def _prepare(trial: TrialProcess, program: dict, names: dict, copy: str, own: di
     for words in program["prepare"]:
         heard = Hearing(trial, Reader({}), names)
         filled = [_fill(word, names) for word in words]
-        ended = child.run(_start_words(filled, trial, copy), copy, own, child.seconds_left(trial), heard.hear)
+        ended = _run_words(trial, filled, copy, own, heard)
         if ended.code != 0:
             what = f"'{' '.join(filled)}' ended with code {ended.code}"
-            raise Failed(
-                "error", f"{what}; its last line: {child.without_folders(heard.reader.last, trial, copy)}"
-            )
+            raise Failed("error", f"{what}; its last line: {child.without_folders(heard.last, trial, copy)}")
 
 
 def _generate(path: str, letters: int, seed: int) -> None:
@@ -152,29 +132,22 @@ def _generate(path: str, letters: int, seed: int) -> None:
         file.write("".join(random.choices(alphabet, k=letters)))
 
 
-class Hearing:
-    """The program's lines: to the log as far as they fit, to the reader, and against the trial's limit."""
+class Hearing(child.ProgramLog):
+    """The program's lines: to the log, to the reader, and against the trial's limit."""
 
     def __init__(self, trial: TrialProcess, reader: Reader, names: dict) -> None:
-        self.trial, self.reader, self.names = trial, reader, names
+        super().__init__(trial)
+        self.reader, self.names = reader, names
         self.stopped_by = "protocol"
-        self.lines = 0
-        self._bytes = 0
-        self._reported_at = 0.0
 
     def hear(self, line: str, at: float) -> bool:
         """Take a line and return whether the program may go on."""
-        self.lines += 1
-        self._bytes += len(line) + 1
-        if self._bytes < LOG_BYTES:
-            print(line, flush=True)
+        self.write(line)
         before = len(self.reader.rows)
         self.reader.hear(line, at)
         if len(self.reader.rows) == before:
             return True
-        if at - self._reported_at > PROGRESS_SECONDS:
-            self._reported_at = at
-            self.trial.event("progress", done=before + 1, total=None, unit="line")
+        self.report(at, before + 1, unit="line")
         return self._within_limit(at - self.reader.rows[0][1])
 
     def _within_limit(self, seconds: float) -> bool:
@@ -191,12 +164,9 @@ class Hearing:
                 return False
         return True
 
-    def end(self, copy: str, ended: child.Ended) -> None:
+    def check_end(self, copy: str, ended: child.Ended) -> None:
         """Raise Failed where the program did not end as it should."""
-        if self._bytes >= LOG_BYTES:
-            print(f"… {self.lines} lines in all; the last: {self.reader.last}", flush=True)
-        last = child.without_folders(self.reader.last, self.trial, copy) or "none"
-        child.raise_if_it_failed(ended.code, last)
+        last = self.end(ended, copy)
         reading, why = self.reader.reading, ""
         if not self.reader.rows and not reading.get("file"):
             why = f"none of its {self.lines} lines is of a step" if self.lines else "it printed nothing"
@@ -240,52 +210,35 @@ def _make_measurement(
     ended: child.Ended,
     changed: bool,
 ) -> dict[str, Any]:
-    peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    device, software = child.used_device(trial)
-    steps = len(found.step_us)
     given = program.get("input") or {}
     epochs, done = len(found.epochs), hearing.reader.done or {}
     whole = program.get("steps") and int(hearing.names[program["steps"]])
     to_evaluation = found.epochs[0]["steps"] if found.epochs[0]["complete"] else None
     an_epoch = found.steps_per_epoch or to_evaluation or whole or max(1, round(found.steps / epochs))
-    return {
-        "title": program["title"],
-        "about": program["about"],
-        "device": device,
-        "versions": software,
-        "precision": {
-            "label": "program",
-            "output_dtypes": {},
-            "parameter_dtypes": {},
-            "method": "the program's own",
-        },
-        "data": {
+    return child.make_program_measurement(
+        trial,
+        ended,
+        found.step_us,
+        found.samples_per_step,
+        found.stretches,
+        title=program["title"],
+        about=program["about"],
+        data={
             "name": given.get("data") or program["name"],
-            "source": trial.asked["data"],
             "sha256": given.get("sha256") if trial.asked["data"] == "real" else None,
         },
-        "protocol": {
+        protocol={
             "steps_per_epoch": an_epoch,
             "epochs": -(-whole // an_epoch) if whole else int(hearing.names.get("epochs", epochs)),
-            "valid_batches": 0,
-            "complete": ended.code == 0,
             "stopped_by": hearing.stopped_by,
         },
-        "sample_unit": program["sample_unit"],
-        "samples_per_step": found.samples_per_step,
-        "window": {
-            "seconds": sum(found.step_us) / 1e6,
-            "steps": steps,
-            "samples": steps * found.samples_per_step,
-        },
-        "steps_together": found.steps_together,
-        "step_us": found.step_us,
-        "epochs": found.epochs,
-        "losses": found.losses,
-        "quality_name": program["read"].get("quality"),
-        "test_quality": done.get("quality"),
-        "memory": {"process_peak_bytes": peak_bytes},
-        "program": {
+        sample_unit=program["sample_unit"],
+        steps_together=found.steps_together,
+        epochs=found.epochs,
+        losses=found.losses,
+        quality_name=program["read"].get("quality"),
+        test_quality=done.get("quality"),
+        program={
             "name": program["name"],
             "commit": program["commit"],
             "tree": program["tree"],
@@ -296,7 +249,7 @@ def _make_measurement(
             "changed_itself": changed,
             "processes_left": ended.left,
         },
-    }
+    )
 
 
 if __name__ == "__main__":

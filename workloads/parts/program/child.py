@@ -1,4 +1,4 @@
-"""A program as a child process: what it finds, its lines as they come, its end, and of all that it started.
+"""A foreign program in a trial: its copy, its lines as they come, its end, and that of all that it started.
 
 Standard library and Python 3.7 syntax only.
 """
@@ -14,15 +14,18 @@ import math
 import os
 import pty
 import re
+import resource
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Mapping, Sequence
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from parts.trial import STARTED, Failed, TrialProcess, processor_name, versions
 
@@ -37,6 +40,9 @@ TERMINAL_COLUMNS = 200
 LEAVING_SECONDS = 0.5
 """What helpers of the program may live on after it."""
 
+LOG_BYTES = 1000000
+"""How much of its lines the trial's log has."""
+PROGRESS_SECONDS = 1.0
 MARGIN_SECONDS = 15.0
 """The part of a trial's time that is kept for its end."""
 FACTS = (
@@ -254,15 +260,6 @@ def seconds_left(trial: TrialProcess) -> float:
     return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
 
 
-def raise_if_it_failed(code: int | None, last: str) -> None:
-    """Raise Failed where a program ended with a code other than 0, by itself; `last` is its last line."""
-    if code:
-        words = last.lower()
-        memory = "out of memory" in words or "outofmemory" in words or "memoryerror" in words
-        how = f"ended with code {code}" if code > 0 else f"was killed by signal {-code}"
-        raise Failed("out-of-memory" if memory else "error", f"the program {how}; its last line: {last}")
-
-
 def used_device(trial: TrialProcess) -> tuple:
     """Return device and software as torch reports them in another process, where the image has torch."""
     kind, workloads = trial.asked["device"], os.path.dirname(os.path.abspath(sys.argv[0]))
@@ -273,3 +270,99 @@ def used_device(trial: TrialProcess) -> tuple:
         return dict(facts, count=trial.variant["gpus"]), software
     except ValueError:
         return {"kind": kind, "name": processor_name() if kind == "cpu" else "unknown"}, versions()
+
+
+def run_in_place(trial: TrialProcess, work: Callable) -> dict[str, Any]:
+    """Return what `work` makes of what `program.json` says, in a folder that is removed afterwards."""
+    with open(os.path.join(os.environ.get("GPUDYNO_IN", "/in"), "program.json"), encoding="utf-8") as file:
+        given = json.load(file)
+    trial.choose("precision", trial.variant["precision"], ("program",))
+    place = tempfile.mkdtemp(prefix="program-")
+    trial.stage("data")
+    try:
+        return work(trial, given, place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def copy_program(trial: TrialProcess, folder: str, place: str) -> str:
+    """Return the path of a fresh copy of a folder of the data; raises Failed where that is not there."""
+    source, copy = os.path.join(trial.data_folder, folder), os.path.join(place, "program")
+    if not os.path.isdir(source):
+        raise Failed("bad-data", f"its source '{folder}' is not in the data folder")
+    shutil.copytree(os.path.realpath(source), copy, symlinks=True)
+    return copy
+
+
+class ProgramLog:
+    """A program's lines: to the trial's log as far as they fit, and how far it is as events."""
+
+    def __init__(self, trial: TrialProcess) -> None:
+        self.trial = trial
+        self.lines = 0
+        self.last = ""
+        self._bytes = 0
+        self._reported_at = 0.0
+
+    def write(self, line: str) -> None:
+        """Take the next line."""
+        self.lines, self.last = self.lines + 1, line
+        self._bytes += len(line) + 1
+        if self._bytes < LOG_BYTES:
+            print(line, flush=True)
+
+    def report(self, at: float, done: int, **more: str) -> None:
+        """Say how far it is, once a second."""
+        if at - self._reported_at > PROGRESS_SECONDS:
+            self._reported_at = at
+            self.trial.event("progress", done=done, total=None, **more)
+
+    def end(self, ended: Ended, copy: str) -> str:
+        """Return the last line without the trial's folders; raises Failed where the program failed."""
+        if self._bytes >= LOG_BYTES:
+            print(f"… {self.lines} lines in all; the last: {self.last}", flush=True)
+        last = without_folders(self.last, self.trial, copy) or "none"
+        if ended.code:
+            words = last.lower()
+            memory = "out of memory" in words or "outofmemory" in words or "memoryerror" in words
+            how = f"ended with code {ended.code}" if ended.code > 0 else f"was killed by signal {-ended.code}"
+            raise Failed("out-of-memory" if memory else "error", f"the program {how}; its last line: {last}")
+        return last
+
+
+def make_program_measurement(
+    trial: TrialProcess,
+    ended: Ended,
+    step_us: list,
+    samples_per_step: int,
+    stretches: list,
+    *,
+    data: dict[str, Any],
+    protocol: dict[str, Any],
+    **known: Any,
+) -> dict[str, Any]:
+    """Return a measurement of microseconds of steps, with what else is `known`; reports the stretches."""
+    for begin, end in stretches:
+        trial.event("segment", begin=begin, end=end)
+    device, software = used_device(trial)
+    return {
+        "device": device,
+        "versions": software,
+        "precision": {
+            "label": "program",
+            "output_dtypes": {},
+            "parameter_dtypes": {},
+            "method": "the program's own",
+        },
+        "data": {"source": trial.asked["data"], **data},
+        "protocol": {"valid_batches": 0, "complete": ended.code == 0, **protocol},
+        "samples_per_step": samples_per_step,
+        "window": {
+            "seconds": sum(step_us) / 1e6,
+            "steps": len(step_us),
+            "samples": len(step_us) * samples_per_step,
+        },
+        "step_us": step_us,
+        "memory": {"process_peak_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024},
+        **known,
+    }

@@ -104,8 +104,8 @@ class ProgressReader:
 
     def __init__(self, match: str | None = None, metric: str | None = None) -> None:
         self.counters = {}
-        self.metrics = []
-        """The moment and the value of each line that `metric` found."""
+        self.metric = None
+        """The last value that `metric` found."""
         self.last_lines = []
         self._match = re.compile(match) if match else None
         self._metric = re.compile(metric) if metric else None
@@ -115,8 +115,7 @@ class ProgressReader:
         self.last_lines = [*self.last_lines[-4:], line]
         found = self._metric.search(line) if self._metric else None
         value = number(found.group(1)) if found else None
-        if value is not None:
-            self.metrics.append((at, value))
+        self.metric = self.metric if value is None else value
         count = self._counted(line)
         if count is None:
             if _ASIDE.search(line):
@@ -238,8 +237,6 @@ class Progress(NamedTuple):
     """The median of the rates of samples that it prints; null where it prints none."""
     witness: float | None
     """The median of our clock's seconds over the program's own; null where it prints no rate of steps."""
-    line: str
-    """The last line that was taken."""
 
 
 def progress_of(counter: Counter) -> Progress:
@@ -248,14 +245,8 @@ def progress_of(counter: Counter) -> Progress:
     Within a stretch the count is drawn over time as a line through its rows, and read at equal steps.
     """
     together = max(1, round(statistics.median(row.steps for row in counter.rows)))
-    stretches, blocks = [], []
-    for row in counter.rows:
-        if stretches and stretches[-1][-1].end == row.begin:
-            stretches[-1].append(row)
-        else:
-            stretches.append([row])
-    for rows in stretches:
-        blocks += _equal_blocks(rows, together)
+    stretches = join_rows(counter.rows)
+    blocks = [seconds for rows in stretches for seconds in _equal_blocks(rows, together)]
     printed = [(row, printed_rate(row.line)) for row in counter.rows]
     rates = [(row, rate) for row, rate in printed if rate]
     of_samples = [rate for _, rate in rates if rate.unit != "step"]
@@ -269,8 +260,24 @@ def progress_of(counter: Counter) -> Progress:
         if not of_samples
         else Printed(statistics.median(each.value for each in of_samples), of_samples[0].unit),
         witness=statistics.median(own) if len(own) >= LEAST_ROWS else None,
-        line=counter.rows[-1].line,
     )
+
+
+def join_rows(rows: list) -> list:
+    """Return rows in lists, in each of which one begins where the one before it ended."""
+    joined = []
+    for row in rows:
+        if joined and joined[-1][-1].end == row.begin:
+            joined[-1].append(row)
+        else:
+            joined.append([row])
+    return joined
+
+
+def share_seconds(seconds: float, steps: int) -> list:
+    """Return a time as so many whole microseconds that add up to it: a measurement has one for each step."""
+    whole = round(seconds * 1e6)
+    return [whole * (step + 1) // steps - whole * step // steps for step in range(steps)]
 
 
 def _equal_blocks(rows: list, together: int) -> list:

@@ -12,6 +12,7 @@ import statistics
 from collections import Counter
 from typing import NamedTuple
 
+from parts.program.progress import join_rows, number, share_seconds
 from parts.trial import Failed
 
 WITNESS_SECONDS = 0.05
@@ -70,13 +71,8 @@ class Reader:
 
 def _figures(groups: dict) -> dict:
     """Return the groups that took part, as numbers; one that is no number is left out."""
-    found = {}
-    for name, text in groups.items():
-        try:
-            found[name] = float(text.replace(",", ""))
-        except (AttributeError, ValueError):
-            continue
-    return found
+    found = {name: number(text) for name, text in groups.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 class Value(NamedTuple):
@@ -87,8 +83,10 @@ class Value(NamedTuple):
     seconds: float | None
     done: int
     """Steps of the whole run by then."""
-    begin_end: tuple | None
-    """When the row before and this one were read; null where more than steps happened between."""
+    begin: float | None
+    """When the row before was read; null where more than steps happened since."""
+    end: float | None
+    """When it was read; null in a file."""
     witness: float | None
     """Our clock's seconds over the program's own."""
     evaluated: bool
@@ -111,8 +109,7 @@ def _values(reader: Reader, samples_per_step: int) -> list:
         seconds = ours if own is None else _new_seconds(are, own, earlier or 0.0, done, between)
         timed = bool(ours and own and seconds) and reading["seconds_are"] != "run"
         witness = ours * steps / (seconds * between) if timed else None
-        begin_end = (before_at, at) if ours else None
-        found.append(Value(says, steps, seconds, of_run, begin_end, witness, evaluated))
+        found.append(Value(says, steps, seconds, of_run, before_at if ours else None, at, witness, evaluated))
         before, before_at, done_before = says, at, done
     return found
 
@@ -175,10 +172,12 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
     losses = [(each.done, each.says["loss"]) for each in found if "loss" in each.says]
     each_step = statistics.mean(each.seconds for each in kept) / together
     return Figures(
-        step_us=[each_us for each in kept for each_us in _shared(round(each.seconds * 1e6), together)],
+        step_us=[each_us for each in kept for each_us in share_seconds(each.seconds, together)],
         steps_together=together,
         samples_per_step=round(statistics.mean(samples) / together) if samples else samples_per_step,
-        stretches=_stretches(kept),
+        stretches=[
+            [rows[0].begin, rows[-1].end] for rows in join_rows([each for each in kept if each.begin])
+        ],
         losses=losses[:: -(-len(losses) // MOST_LOSSES) or 1],
         epochs=_epochs(reader, found, losses, each_step),
         witness=_witness(kept),
@@ -188,26 +187,11 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
     )
 
 
-def _shared(microseconds: int, steps: int) -> list:
-    """Return a value as so many whole ones that add up to it: a measurement has one for each step."""
-    return [microseconds * (step + 1) // steps - microseconds * step // steps for step in range(steps)]
-
-
 def _witness(kept: list) -> float | None:
-    seen = [(each.begin_end[1] - each.begin_end[0], each.witness) for each in kept if each.witness]
+    seen = [(each.end - each.begin, each.witness) for each in kept if each.witness]
     if len(seen) < WITNESS_ROWS or statistics.median(apart for apart, _ in seen) < WITNESS_SECONDS:
         return None
     return statistics.median(ratio for _, ratio in seen)
-
-
-def _stretches(kept: list) -> list:
-    stretches = []
-    for begin, end in (each.begin_end for each in kept if each.begin_end):
-        if stretches and stretches[-1][1] == begin:
-            stretches[-1][1] = end
-        else:
-            stretches.append([begin, end])
-    return stretches
 
 
 def _epochs(reader: Reader, found: list, losses: list, each_step: float) -> list:

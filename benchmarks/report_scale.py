@@ -25,7 +25,7 @@ from harness.record import KernelTime, Machine, Record, Series
 from harness.record.store import write_record, write_session
 from harness.summary.statistics import judge_trial
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.page.build import write as write_page
+from report.page.whole_page import write as write_page
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
 

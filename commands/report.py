@@ -31,10 +31,10 @@ from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render
-from report.page.build import WrittenPage, write
 from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
 from report.page.values import systems_of
+from report.page.whole_page import WrittenPage, write
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"

@@ -10,7 +10,7 @@ from harness.record.finding import finding_fault as fault_of
 from harness.record.finding import finding_label, finding_sentence
 from report import text
 from report.compare.cells import Cell
-from report.compare.key import PartialKey
+from report.compare.partial_key import PartialKey
 from report.compare.spread import UnitSpread, missing_share
 from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import Key, without

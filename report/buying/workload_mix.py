@@ -10,7 +10,7 @@ from harness.record.published.cards import means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
-from report.compare.key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
+from report.compare.partial_key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
 from report.trials.trial import TrialResult

@@ -17,7 +17,7 @@ from report.claims.judged import Judged, nearest_terms, obstacles
 from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from report.expected.sizes import DifferenceSize
 from report.metrics import CLAIMED
 

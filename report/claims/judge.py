@@ -19,7 +19,7 @@ from report.claims.matching import figure_of, matches
 from report.claims.pairs import judge_pair
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from report.metrics import CLAIMED
 from report.stats.equivalence import bounds_hold, range_holds, structure_holds
 
@@ -109,12 +109,15 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     count = _count(claim, cell)
     if count is None:
         return not_compared(claim, Term(claim.metric, None, claim.value))
+    figure = figure_of(claim, cell)
+    interval = figure.interval if figure else None
     if claim.relation != "equal":
-        return Judged(claim, bounds_hold(count, count, claim.relation, claim.value), (cell,), count)
+        verdict = bounds_hold(count, count, claim.relation, claim.value)
+        return Judged(claim, verdict, (cell,), count, interval=interval)
     # Bytes of an allocator are no exact count: it rounds up, and libraries keep some for themselves.
     reach = claim.margin * claim.value if CLAIMED[claim.metric].kind == "memory" else 0.0
     verdict = structure_holds(count, claim.value, max(claim.half_digit, reach))
-    return Judged(claim, verdict, (cell,), count)
+    return Judged(claim, verdict, (cell,), count, interval=interval)
 
 
 def _count(claim: Claim, cell: Cell) -> float | None:
@@ -137,4 +140,4 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
         verdict = held(claim, figure.runs)
-    return Judged(claim, verdict, (cell,), figure.mean)
+    return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)

@@ -14,11 +14,11 @@ from harness.record.published.claim_set import applies_to
 from report.claims.matching import figure_of, side_terms
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.cells import Cell, to_target
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from report.compare.spread import ASSUMED_SPREAD
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bound_holds, equivalence, seeds_bounded, seeds_hold
-from report.stats.intervals import Runs
+from report.stats.intervals import Interval, Runs
 from report.trials.learning import validated_batches
 
 _VERSION = re.compile(
@@ -127,6 +127,8 @@ class Judged:
     cells: tuple[Cell, ...] = ()
     measured: float | None = None
     differences: tuple[Term, ...] = ()
+    interval: Interval | None = None
+    """The range of what was measured, at `LEVEL`; null where its runs show none."""
 
     @property
     def compared(self) -> bool:

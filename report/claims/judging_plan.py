@@ -14,7 +14,7 @@ from harness.record import Claim, DeviceKind, Side, TrialRequest, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to, claim_sides
 from report.claims.matching import PARTS, asked_by
-from report.compare.key import PartialKey
+from report.compare.partial_key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import grouped_by, key_of_asked
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import read_workload
 from report.compare.cells import Cell, target_reached, to_target
-from report.compare.figures import Figure, Run, figure
-from report.compare.key import PartialKey, Term
+from report.compare.figure import Figure, Run, figure
+from report.compare.partial_key import PartialKey, Term
 from report.metrics import CLAIMED
 from report.trials.key import Value
 from report.trials.trial import TrialResult

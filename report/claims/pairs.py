@@ -10,11 +10,10 @@ from report.claims.judged import (
     met,
     nearest_terms,
     not_compared,
-    seeds_for,
 )
 from report.claims.matching import figure_of, matches
 from report.compare.cells import Cell, selected_alike, side_by_side
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bound_holds, bounds_hold, range_holds
 from report.stats.intervals import Runs, blocks_interval
@@ -70,11 +69,9 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
         return Judged(claim, verdict, (of, over))
     if CLAIMED[claim.metric].kind == "memory" and first and second:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
-    verdict = held(claim, *runs, paired=paired)
-    if seeds_for(claim, *runs) is not None and first and second:
-        return Judged(claim, verdict, (of, over), first / second)
-    measured = blocks_interval(*runs, paired=paired)
-    return Judged(claim, verdict, (of, over), measured.estimate if measured else None)
+    interval = blocks_interval(*runs, paired=paired)
+    ratio = interval.estimate if interval else first / second if first and second else None
+    return Judged(claim, held(claim, *runs, paired=paired), (of, over), ratio, interval=interval)
 
 
 def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:

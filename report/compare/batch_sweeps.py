@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from harness.summary.statistics import reserved_share as measured_share
 from report.compare.cells import Cell
-from report.compare.key import MEASURED_FIELDS, same_but
+from report.compare.partial_key import MEASURED_FIELDS, same_but
 from report.trials.key import Key, grouped_by, limit_of
 from report.trials.trial import TrialResult
 

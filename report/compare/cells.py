@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from report.compare.figures import Figure, Run, figure, left_out
-from report.compare.key import same_but
+from report.compare.figure import Figure, Run, figure, left_out
+from report.compare.partial_key import same_but
 from report.metrics import FIGURES
-from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
+from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.learning import Reached, learned, more_is_better, reached
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
@@ -85,15 +85,6 @@ class Cell:
     def ranked(self) -> bool:
         """Whether it may be said to be faster or slower than another (rules 5, 7; generated data never)."""
         return self.verdict in PROVEN and self.key.data_source != "generated"
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """How many times `of` is as much as `over`: an interval where both have at least two runs."""
-
-    estimate: float
-    interval: Interval | None
-    n: tuple[int, int]
 
 
 def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
@@ -185,30 +176,6 @@ def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple
 def side_by_side(of: Cell, over: Cell) -> bool:
     """Whether both ran on one machine in one session, so that what an hour does is common to both."""
     return (of.machine, of.session) == (over.machine, over.session)
-
-
-def figure_ratio(
-    of: Cell, over: Cell, figure: Figure, other: Figure, *, comparisons: int = 1
-) -> Ratio | None:
-    """Return the ratio of a figure of two cells, without an interval that of their means; null without one.
-
-    The level holds for all `comparisons` together.
-    """
-    runs, others = selected_alike(of, over, figure, other)
-    if runs.mean is None or others.mean is None:
-        return None
-    interval = blocks_interval(runs, others, paired=side_by_side(of, over), comparisons=comparisons)
-    if interval is not None:
-        interval = replace(interval, notes=(*interval.notes, *_selection(of, over, figure, other)))
-    n = len(runs.values), len(others.values)
-    return Ratio(interval.estimate if interval else runs.mean / others.mean, interval, n)
-
-
-def _selection(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Doubt, ...]:
-    """What was left out on either side, or taken in on both."""
-    if of.takes_unproven != over.takes_unproven and (of.unproven_left_out or over.unproven_left_out):
-        return (Doubt("unproven-on-both"),)
-    return tuple(dict.fromkeys((*figure.notes, *other.notes)))
 
 
 def fewest_runs(cells: Sequence[Cell]) -> int:

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from harness.record import Factor
-from report.compare.cells import Cell, Ratio, cell_of
-from report.compare.key import MEASURED_FIELDS, Term
+from report.compare.cells import Cell, cell_of
+from report.compare.partial_key import MEASURED_FIELDS, Term
 from report.compare.ratio import (
     Speed,
     WorkRatio,
@@ -28,6 +28,7 @@ from report.compare.ratio import (
 )
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import Assumption, order_shown
+from report.stats.intervals import Interval
 from report.trials.factors import FACTORS, FactorRule
 from report.trials.key import Key, Pairs, grouped_by, without
 from report.trials.trial import TrialResult
@@ -52,6 +53,15 @@ class ComparedSide:
     cells: tuple[Cell, ...] = field(compare=False)
     hours: Assumption | None = None
     """How far its machine's blocks of time lie apart, by the work of the most; null below three."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRatio:
+    """How many times as fast one side is as another in several works; `n` are the fewest processes."""
+
+    estimate: float
+    interval: Interval | None
+    n: tuple[int, int]
 
 
 class Places(NamedTuple):
@@ -125,7 +135,7 @@ class Comparison:
         twins = self.factor == "stack"
         return work_ratio(first, second, work.speed, terms, hours, comparisons=comparisons, twins=twins)
 
-    def overall(self, of: int, over: int) -> Ratio | None:
+    def overall(self, of: int, over: int) -> MeanRatio | None:
         """Return one side over another in all works that both did; null where they share none.
 
         It is the geometric mean, and its ends are those of the works' ends, as if all erred together: exact
@@ -170,7 +180,7 @@ class Comparison:
         return found
 
 
-def mean_ratio(ratios: Sequence[WorkRatio]) -> Ratio | None:
+def mean_ratio(ratios: Sequence[WorkRatio]) -> MeanRatio | None:
     """Return the geometric mean of ratios and of their ends; null of none, no ends where one has none."""
     if not ratios:
         return None
@@ -178,9 +188,9 @@ def mean_ratio(ratios: Sequence[WorkRatio]) -> Ratio | None:
     n = min(ratio.n[0] for ratio in ratios), min(ratio.n[1] for ratio in ratios)
     ends = [ratio.interval for ratio in ratios if ratio.interval]
     if len(ends) < len(ratios):
-        return Ratio(best, None, n)
+        return MeanRatio(best, None, n)
     low, high = geometric_mean([each.low for each in ends]), geometric_mean([each.high for each in ends])
-    return Ratio(best, replace(ends[0], low=low, estimate=best, high=high), n)
+    return MeanRatio(best, replace(ends[0], low=low, estimate=best, high=high), n)
 
 
 def _pairs(sides: Sized) -> int:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from harness.record import FULL_PRECISION
 from report.compare.cells import Cell
-from report.compare.key import at_same_batch, matched, same_but
+from report.compare.partial_key import at_same_batch, matched, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.trial import TrialResult
 

@@ -9,7 +9,7 @@ from statistics import fmean, geometric_mean, median, stdev
 from typing import Literal
 
 from report.compare.cells import Cell, side_by_side
-from report.compare.key import PartialKey, Term
+from report.compare.partial_key import PartialKey, Term
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import (
     Assumption,

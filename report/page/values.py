@@ -12,13 +12,14 @@ from report import text
 from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_model import Range
 from report.charts.drawing import Chart
-from report.compare.cells import Cell, Ratio
-from report.compare.figures import Figure
+from report.compare.cells import Cell
+from report.compare.comparison import MeanRatio
+from report.compare.figure import Figure
 from report.compare.ratio import WorkRatio
 from report.stats.intervals import Interval
 from report.text import THIS
 
-QuantitySource = Figure | Ratio | WorkRatio | Interval | Range | float | None
+QuantitySource = Figure | MeanRatio | WorkRatio | Interval | Range | float | None
 
 SEVERAL = " × "
 """Behind their number, before the name of several cards."""
@@ -113,7 +114,7 @@ def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | 
         return value, low, high
     if isinstance(of, Interval):
         return of.estimate, of.low, of.high
-    if isinstance(of, Figure | Ratio | WorkRatio):
+    if isinstance(of, Figure | MeanRatio | WorkRatio):
         mean = of.mean if isinstance(of, Figure) else of.estimate
         return mean, of.interval.low if of.interval else None, of.interval.high if of.interval else None
     return of, None, None

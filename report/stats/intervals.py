@@ -13,8 +13,6 @@ from scipy import special
 LEVEL = 0.95
 """The confidence level of every interval that is not said to have another."""
 
-FLOOR_RUNS = 5
-HEADLINE_RUNS = 10
 BLOCKS_NEEDED = 3
 """Two block means leave one degree of freedom: no usable interval."""
 
@@ -95,16 +93,12 @@ class Interval:
     df: float
     comparisons: int = 1
     notes: tuple[Doubt, ...] = ()
+    blocks_assumed: int | None = None
+    """Its blocks of time, where too few show their spread and `ASSUMED_BLOCK_SPREAD` is taken for it."""
 
     def includes(self, value: float) -> bool:
         """Return whether the interval contains `value`."""
         return self.low <= value <= self.high
-
-    @property
-    def blocks_assumed(self) -> int | None:
-        """Return the number of its blocks of time where it is too small to show their spread; else null."""
-        found = (note.data["blocks"] for note in self.notes if note.name == "block-spread-assumed")
-        return next((int(blocks) for blocks in found), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +163,9 @@ def blocks_interval(
     reach = critical_t(1 - (1 - level) / comparisons, estimate.df) * math.sqrt(estimate.error2)
     ends = (estimate.mean - reach, estimate.mean, estimate.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    few = _few_blocks(sides, estimate, assumed)
-    notes = (*spread_doubts(sides, estimate.error2, logs=logs), *((few,) if few else ()))
-    return Interval(low, middle, high, estimate.n, float(estimate.df), comparisons, notes)
+    notes = spread_doubts(sides, estimate.error2, logs=logs)
+    few = estimate.blocks if assumed and estimate.blocks < BLOCKS_NEEDED else None
+    return Interval(low, middle, high, estimate.n, float(estimate.df), comparisons, notes, few)
 
 
 def spread_doubts(sides: Sequence[Runs], error2: float, *, logs: bool) -> tuple[Doubt, ...]:
@@ -183,26 +177,26 @@ def spread_doubts(sides: Sequence[Runs], error2: float, *, logs: bool) -> tuple[
     return tuple(doubt for doubt in found if doubt)
 
 
-def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Estimate | None, float]:
-    """The mean, difference or logarithm of the ratio, and the spread that was assumed between blocks."""
+def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Estimate | None, bool]:
+    """Return the mean, difference or logarithm of the ratio, and whether a spread of blocks was assumed."""
     in_blocks = [values_in_blocks(side, logs) for side in sides]
     if paired and len(sides) == 1:
-        return side_estimate(in_blocks[0], 0.0), 0.0
+        return side_estimate(in_blocks[0], 0.0), False
     scales = [1.0 if logs else abs(fmean(side.values)) if side.values else 0.0 for side in sides]
     in_time = all(side.blocks for side in sides)
     side_by_side = (
         paired_estimate(in_blocks, ASSUMED_HOUR_EFFECT * scales[-1] if in_time else 0.0) if paired else None
     )
     if side_by_side is not None:
-        return side_by_side, ASSUMED_HOUR_EFFECT
+        return side_by_side, False
     few = [place for place, blocks in enumerate(in_blocks) if len(blocks) < BLOCKS_NEEDED]
     if in_time and len(sides) == 2 and len(few) == 1:
-        return _with_other_spread(in_blocks, few[0], scales), 0.0
+        return _with_other_spread(in_blocks, few[0], scales), False
     estimates = [
         side_estimate(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0)
         for side, blocks, scale in zip(sides, in_blocks, scales, strict=True)
     ]
-    return joined_estimate(estimates), ASSUMED_BLOCK_SPREAD
+    return joined_estimate(estimates), any(side.blocks for side in sides)
 
 
 def values_in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
@@ -308,14 +302,6 @@ def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
     """(Σ u)² ÷ Σ u²/df, u the squared standard errors, each with its degrees of freedom."""
     below = sum(error2**2 / df for error2, df in errors)
     return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)
-
-
-def _few_blocks(sides: Sequence[Runs], estimate: Estimate, assumed: float) -> Doubt | None:
-    """Return the doubt where too few blocks show the spread between them; else null."""
-    if estimate.blocks >= BLOCKS_NEEDED or not any(side.blocks for side in sides):
-        return None
-    name = {ASSUMED_BLOCK_SPREAD: "block-spread-assumed", ASSUMED_HOUR_EFFECT: "hour-effect-assumed"}
-    return Doubt(name.get(assumed, "few-blocks"), {"blocks": estimate.blocks, "spread": assumed})
 
 
 def critical_t(level: float, df: float) -> float:

@@ -20,7 +20,7 @@ from harness.summary.statistics import judge_trial
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.expected.expected import kept
 from report.expected.figures import RATES, TIMES, table_row
-from report.page.build import page_of
+from report.page.whole_page import page_of
 from tests.helpers import ROOT, copied
 from tests.helpers.records_builder import STARTED, machine, measurement, record, trial, write
 

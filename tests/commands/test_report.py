@@ -14,7 +14,7 @@ from commands.run import refuse_faulty_card
 from harness.errors import CardError
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render
-from report.page.build import page_of
+from report.page.whole_page import page_of
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.here import evidence_here

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.report_scale import make_record
 from harness.record.store import Stored
 from report.compare.cells import cells_of
-from report.compare.figures import Run, figure, left_out
+from report.compare.figure import Run, figure, left_out
 from report.stats.intervals import Runs
 from report.trials.trial import trial_of
 

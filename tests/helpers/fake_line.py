@@ -41,7 +41,7 @@ from harness.run import choice, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
-from report.page import build
+from report.page import whole_page
 from tests.helpers import ROOT, copied
 from tests.helpers import records_builder as records
 from tests.helpers.fake_boxes import MIB, STRANGER, Box, Scene, Work
@@ -263,7 +263,7 @@ def run_line(
         patch.setattr(recorder, "start_sampling", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
-        patch.setattr(report, "write", partial(build.write, drawn=False))
+        patch.setattr(report, "write", partial(whole_page.write, drawn=False))
         outcome = run.run_plan(root, Settings(plan="constructed"), run.RunOptions())
         assert outcome is not None and outcome.complete
         _, page = write_report(root, folder / "page", ReportOptions())

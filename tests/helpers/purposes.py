@@ -12,8 +12,8 @@ from typing import Any
 
 from harness.record import Against, Question, Record, store
 from report.analysis import Analysis
-from report.page.build import WrittenPage, page_of, write
 from report.page.values import Page
+from report.page.whole_page import WrittenPage, page_of, write
 from tests.helpers import ROOT, cases, records_fleet
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import PAPER

@@ -26,8 +26,8 @@ from harness.errors import GateError
 from harness.record import Record, Session, store
 from harness.run.assemble import judge_record
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
-from report.page.build import page_of
 from report.page.render import render
+from report.page.whole_page import page_of
 from report.trials.table import table_of
 from tests.helpers import ROOT, bundled
 from tests.helpers.forged_bundles import files_of, forged

@@ -33,8 +33,8 @@ def types(tree: ast.Module, on: str) -> Iterator[str]:
                 yield target.id
 
 
-def test_a_workload_s_module_has_a_basename_of_its_own():
-    found = Counter(path.stem for path in modules("workloads") if path.stem != "__init__")
+def test_a_module_has_a_basename_of_its_own_on_its_side(side):
+    found = Counter(path.stem for path in side[1] if path.stem != "__init__")
     assert not [name for name, count in found.items() if count > 1]
 
 

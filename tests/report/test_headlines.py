@@ -13,10 +13,10 @@ import pytest
 from harness.plan.plan_file import plan_questions
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.rows import ScaleRows
-from report.page.build import page_of
 from report.page.one.faster import Clause
 from report.page.render import answer
 from report.page.values import Page
+from report.page.whole_page import page_of
 from report.stats.contrast import EQUAL
 from tests.helpers import ROOT, cases
 from tests.helpers import records_builder as build

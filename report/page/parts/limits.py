@@ -13,7 +13,7 @@ from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
-from report.compare.key import same_but
+from report.compare.partial_key import same_but
 from report.page.filters import of_each_key, work
 from report.page.values import Picture, Systems
 from report.trials.ceilings import (

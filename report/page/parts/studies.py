@@ -16,7 +16,7 @@ from harness.record import Claim
 from report.analysis import Analysis
 from report.claims.matching import asked_by, measured_of, scaled_down
 from report.compare.cells import Cell
-from report.compare.key import PartialKey
+from report.compare.partial_key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
 

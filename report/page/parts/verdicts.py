@@ -14,7 +14,6 @@ from report.analysis import Analysis
 from report.claims.answers import LADDER, Answer
 from report.claims.judged import Judged
 from report.claims.matching import figure_of
-from report.compare.cells import figure_ratio
 from report.metrics import CLAIMED
 from report.page.values import Quantity, between
 from report.stats.equivalence import Verdict
@@ -158,7 +157,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     over = _parts(claim.over) if claim.over else ()
     common = tuple(part for part in of if part in over) if over else of
     unit = unit_of(claim)
-    here = _here(judged, unit)
+    here = between(judged.measured, judged.interval, unit)
     return ClaimRow(
         claim=claim,
         study=analysis.evidence.claims.study_name(claim.study),
@@ -195,23 +194,6 @@ def unit_of(claim: Claim) -> str:
     if claim.is_relative or claim.metric == "batch_ratio":
         return "ratio"
     return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
-
-
-def _here(judged: Judged, unit: str) -> Quantity:
-    """What was measured, with its 95 % interval where the runs show one."""
-    claim, cells = judged.claim, judged.cells
-    found = [figure for cell in cells if (figure := figure_of(claim, cell)) is not None]
-    metric = CLAIMED[claim.metric]
-    if claim.kind in ("ratio", "order") and len(found) == len(cells) == 2 and not metric.may_be_zero:
-        places = (0, 1) if claim.kind == "order" else (1, 0)
-        first, second = places
-        ratio = figure_ratio(cells[first], cells[second], found[first], found[second])
-        if ratio is not None:
-            return between(ratio.estimate, None if metric.kind == "memory" else ratio.interval, unit)
-    if len(found) == 1:
-        mean = judged.measured if judged.measured is not None else found[0].mean
-        return between(mean, found[0].interval, unit)
-    return Quantity(judged.measured, unit)
 
 
 def _reason(judged: Judged) -> VerdictReason:

@@ -13,7 +13,7 @@ import pytest
 
 from harness.record.published.claim_set import FOLDER, load_claims
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from report.page.parts.published import view
 from report.page.values import systems_of
 from tests.helpers import ROOT

@@ -15,7 +15,7 @@ from report.claims.judging_plan import TargetDevice, can_answer, judging_trials,
 from report.claims.matching import asked_by
 from report.compare import cells as stats
 from report.compare.cells import own_and_beside
-from report.compare.key import PartialKey
+from report.compare.partial_key import PartialKey
 from report.trials.key import Value, key_of_asked
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build

@@ -13,7 +13,7 @@ from harness.record.published.cards import load_cards
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.compare.cells import cells_of, own_and_beside
-from report.compare.key import Term
+from report.compare.partial_key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.here import claims_here

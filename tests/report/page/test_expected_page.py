@@ -9,8 +9,8 @@ import pytest
 from report.expected.expected import CardExpectation, ExpectedValue, TaskExpectation
 from report.expected.figures import TrainingTask
 from report.expected.refusal import Refusal
-from report.page.build import write
 from report.page.filters import expected
+from report.page.whole_page import write
 from tests.helpers.purposes import analysis_of
 
 TASK = TrainingTask("constructed", "work", "amp-fp16", 64, "samples/s")

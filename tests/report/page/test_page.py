@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.page.build import WrittenPage, page_of, write
+from report.page.whole_page import WrittenPage, page_of, write
 from tests.helpers import records_builder as constructed
 from tests.helpers import records_hostile
 from tests.helpers.cases import MADE

@@ -10,11 +10,11 @@ import pytest
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.buying.purchase import parse_purchase
 from report.compare.spread import missing_share
-from report.page.build import page_of
 from report.page.one.cost import viewed as offers
 from report.page.parts import limits, ran
 from report.page.render import render
 from report.page.values import systems_of
+from report.page.whole_page import page_of
 from tests.helpers import cases
 from tests.helpers import records_builder as build
 from tests.helpers.cases import CASES, DESKS, analysis_of, evidence_of

@@ -18,7 +18,7 @@ from harness.summary.steady_state import steady_state
 from report.compare.spread import UnitSpread, unit_band
 from report.stats.contrast import HOUR_SIDE_BY_SIDE, Assumption, contrast_interval, order_shown
 from report.stats.equivalence import bound_holds, equivalence
-from report.stats.intervals import FLOOR_RUNS, blocks_interval, rare_runs_missed
+from report.stats.intervals import BLOCKS_NEEDED, blocks_interval, rare_runs_missed
 from tests.helpers import ROOT
 from tests.helpers import step_series as shapes
 from tests.helpers.bent_figures import CASES as BENT
@@ -38,6 +38,8 @@ from tests.helpers.step_series import drawn, until_held
 
 TABLE = ROOT / "docs" / "coverage.csv"
 PART = 10
+FEW = 5
+"""Fewer runs a side are a quick look."""
 MARGIN, RATIO = 0.05, 1.5
 EDGE = 1 + MARGIN
 
@@ -53,7 +55,10 @@ def percent(share):
 
 def page(interval, truth=1.0, *, doubt=False):
     """Whether an interval holds the truth, and any doubt of its own or the page's; none at all never errs."""
-    return (True, True) if interval is None else (interval.includes(truth), doubt or bool(interval.notes))
+    if interval is None:
+        return True, True
+    doubt = doubt or bool(interval.notes) or interval.blocks_assumed is not None
+    return interval.includes(truth), doubt
 
 
 def held(name, sides, *, target=FAIR, paired=False, doubt=False):
@@ -64,7 +69,7 @@ def held(name, sides, *, target=FAIR, paired=False, doubt=False):
 def two(name, of, over, *, target=FAIR, sizes=(3, 5, 10), rare=False):
     """A ratio of two sides whose runs are replicates; the page calls a quick look so."""
     for n in sizes:
-        doubt = n < FLOOR_RUNS or (rare and rare_runs_missed(n) is not None)
+        doubt = n < FEW or (rare and rare_runs_missed(n) is not None)
         sides = lambda rng, n=n: (runs(of(rng, n)), runs(over(rng, n)))  # noqa: E731
         yield held(f"{name}, n = {n}", sides, target=target, doubt=doubt)
 
@@ -79,7 +84,7 @@ def blocks(name, of, over=(), *, paired=False, cv=BLOCK_CV):
             for own in (of, over or of)
         ]
 
-    return held(name, sides, paired=paired)
+    return held(name, sides, paired=paired, doubt=paired and len(of) < BLOCKS_NEEDED)
 
 
 def intervals() -> Iterator[Case]:

@@ -11,7 +11,6 @@ import pytest
 from harness.record.store import Results
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.charts.rows import ScaleRows
-from report.page.build import page_of
 from report.page.parts import uncertainty
 from report.page.parts.published import (
     MOST_ALONE,
@@ -22,6 +21,7 @@ from report.page.parts.study_pictures import MOST_BARS
 from report.page.parts.verdicts import ClaimRow, claim_rows
 from report.page.render import render
 from report.page.values import systems_of
+from report.page.whole_page import page_of
 from tests.helpers import ROOT, cases
 from tests.helpers import record_sets as sets
 from tests.helpers.here import evidence_here

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from harness.record import Limit
-from report.compare.cells import Cell, cells_of, figure_ratio
-from report.compare.figures import Run, figure, left_out
-from report.stats.intervals import Doubt
+from report.compare.cells import Cell, cells_of, selected_alike
+from report.compare.figure import Run, figure, left_out
+from report.stats.intervals import blocks_interval
 from tests.helpers.record_sets import series
 from tests.helpers.trial_tables import trials_of
 
@@ -44,23 +44,11 @@ def test_unproven_runs_are_left_out_where_most_are_proven_and_the_mean_stays(set
     assert ("unproven" in selected(runs(settled, unproven))) == out
 
 
-def test_a_figure_says_what_its_mean_would_be_with_the_runs_that_were_left_out():
+def test_a_figure_keeps_the_unproven_runs_that_were_left_out_beside_those_that_count():
     of = [*runs(SETTLED, (99.1,)), Run(1.0, 1, "invalid")]
     made = figure(of, selected(of), in_blocks=True)
-    assert (made.n, made.apart, made.mean) == (4, (99.1, 1.0), pytest.approx(100.125))
-    assert made.notes == (
-        Doubt("invalid-left-out", {"runs": 1}),
-        Doubt("unproven-left-out", {"runs": 1, "change": pytest.approx(99.92 / 100.125 - 1)}),
-    )
-    assert made.interval is not None and made.interval.notes[-2:] == made.notes
+    assert (made.n, made.mean) == (4, pytest.approx(100.125))
     assert made.with_unproven.values == (*SETTLED, 99.1)
-
-
-def test_a_figure_says_what_its_mean_would_be_without_the_runs_that_were_taken_in():
-    of = runs(SETTLED, (80.0,))
-    made = figure(of, selected(of), in_blocks=True)
-    assert (made.n, made.apart) == (5, ())
-    assert made.notes == (Doubt("unproven-taken-in", {"runs": 1, "change": pytest.approx(0.042, abs=5e-4)}),)
 
 
 def test_an_accuracy_knows_no_blocks():
@@ -105,18 +93,16 @@ def test_repeats_of_other_limits_are_other_lines():
 def test_both_sides_of_a_ratio_are_selected_alike():
     kept, taken = cell(runs(SETTLED, (100.2,))), cell(runs(SETTLED, (80.0,)))
     assert (kept.takes_unproven, taken.takes_unproven) == (False, True)
-    ratio = figure_ratio(taken, kept, taken.seconds, kept.seconds)
-    assert ratio is not None and ratio.interval is not None
-    assert ratio.n == (5, 5)
-    assert Doubt("unproven-on-both") in ratio.interval.notes
+    both = selected_alike(taken, kept, taken.seconds, kept.seconds)
+    assert [len(side.values) for side in both] == [5, 5]
     settled = cell(runs(SETTLED, ()))
-    alone = figure_ratio(kept, settled, kept.seconds, settled.seconds)
-    assert alone is not None and alone.n == (4, 4)
+    alone = selected_alike(kept, settled, kept.seconds, settled.seconds)
+    assert [len(side.values) for side in alone] == [4, 4]
 
 
 @pytest.mark.parametrize(("share", "slower"), [(0.3, 0.03), (0.4, 0.05)])
 @pytest.mark.parametrize("n", [5, 10])
-def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, n):
+def test_a_ratio_covers_all_runs_unless_some_were_left_out(share, slower, n):
     rng = np.random.default_rng(n)
     truth, draws, kept = math.exp(share * math.log1p(slower)), 500, 0
     for _ in range(draws):
@@ -127,6 +113,7 @@ def test_a_ratio_covers_all_runs_or_says_that_some_were_left_out(share, slower, 
             [Run(value, 1, "unproven" if odd else "valid") for value, odd in zip(values, seldom, strict=True)]
         )
         clean = cell(runs(np.exp(rng.normal(0, 0.01, n)).tolist(), ()))
-        interval = figure_ratio(disturbed, clean, disturbed.seconds, clean.seconds).interval
-        kept += interval.includes(truth) or any("unproven" in note.name for note in interval.notes)
+        sides = selected_alike(disturbed, clean, disturbed.seconds, clean.seconds)
+        interval = blocks_interval(*sides, paired=True)
+        kept += interval.includes(truth) or bool(disturbed.unproven_left_out)
     assert kept / draws >= 0.92

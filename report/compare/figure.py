@@ -1,4 +1,4 @@
-"""One metric of a line: which of its runs count, their mean and interval, and what the others change."""
+"""One metric of a line: which of its runs count, and their mean and interval."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from report.stats.intervals import Doubt, Interval, Runs, blocks_interval
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.trial import PROVEN, most_proven
 
 VERDICTS = (*PROVEN, "unproven", "invalid")
@@ -27,15 +27,11 @@ class Figure:
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
     """The block of time that each value belongs to; empty where blocks play no part."""
-    apart: tuple[float, ...] = ()
-    """The values of trials that are shown and take no part in the mean."""
     mean: float | None = None
     """The mean of the blocks' means."""
     interval: Interval | None = None
     unproven: Runs | None = None
-    """The values of `apart` that are not invalid."""
-    notes: tuple[Doubt, ...] = ()
-    """How many runs were left out or taken in, and what the mean would be otherwise."""
+    """The unproven runs, where they take no part in the mean."""
 
     @property
     def n(self) -> int:
@@ -68,17 +64,13 @@ def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) ->
     if not runs:
         return Figure(())
     counted = _of(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
-    interval, notes = _not_below_zero(counted), _selection(runs, without, counted)
-    if interval and notes:
-        interval = replace(interval, notes=(*interval.notes, *notes))
+    interval = _not_below_zero(counted)
     return Figure(
         values=counted.values,
         blocks=counted.blocks,
-        apart=tuple(run.value for run in runs if run.verdict in without),
         mean=interval.estimate if interval else counted.mean,
         interval=interval,
         unproven=_of(runs, ["unproven"], in_blocks) if "unproven" in without else None,
-        notes=notes,
     )
 
 
@@ -110,18 +102,3 @@ def _not_below_zero(runs: Runs) -> Interval | None:
     if interval is None or interval.low >= 0 or min(runs.values) < 0:
         return interval
     return replace(interval, low=0.0)
-
-
-def _selection(runs: Sequence[Run], without: Collection[str], counted: Runs) -> tuple[Doubt, ...]:
-    """How many runs were left out, and what the mean would be with them; or without those taken in."""
-    verdicts = [run.verdict for run in runs if run.verdict not in PROVEN]
-    if not verdicts:
-        return ()
-    unproven, invalid = verdicts.count("unproven"), verdicts.count("invalid")
-    notes = [Doubt("invalid-left-out", {"runs": invalid})] if invalid else []
-    taken = "unproven" not in without
-    other = _of(runs, PROVEN if taken else (*PROVEN, "unproven"), bool(counted.blocks)).mean
-    if unproven and other is not None and counted.mean:
-        name = "unproven-taken-in" if taken else "unproven-left-out"
-        notes.append(Doubt(name, {"runs": unproven, "change": other / counted.mean - 1}))
-    return tuple(notes)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report.compare.key import (
+from report.compare.partial_key import (
     DATA_MODES,
     MEASURED_FIELDS,
     GroupPlace,

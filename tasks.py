@@ -154,17 +154,19 @@ def try_(
     match: str = "",
     metric: str = "",
     per_step: str = "",
-    steps: str = "",
+    steps: int = 0,
     until: str = "5%",
-    minutes: str = "10",
+    minutes: float = 10.0,
 ) -> None:
     """Measure any training script as it lies there, until its speed or the faster of two is known."""
-    from commands.try_program import parse_asked, parse_options, try_program
+    from commands.try_program import parse_asked, try_program
+    from harness.run.own_program import OwnAsked
 
-    asked = parse_asked(
-        command, against_command, folder, keep or [], env or [], match, metric, per_step, steps
+    shown, named = tuple(keep or ()), tuple(env or ())
+    asked = OwnAsked(
+        command, against_command, folder, shown, named, match, metric, (), steps, minutes=minutes
     )
-    try_program(ROOT, settings, asked, parse_options(until, minutes))
+    try_program(ROOT, settings, parse_asked(asked, per_step, until))
 
 
 @line.verb(

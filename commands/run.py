@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -135,13 +135,10 @@ def _run_trials(
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = math.inf if at_most_seconds is None else time.monotonic() + at_most_seconds
     exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
-    opened = None if how.new_session else _resumable_session(setup, chosen, screen, exactly=exactly)
+    opened = None if how.new_session else resumable_session(setup, chosen, screen.say, exactly=exactly)
     if opened is None:
         screen.say("\n".join(plan_lines(setup, chosen)))
-        number = session.next_session_number(
-            machine_folder(user_state_folder()), setup.root, setup.machine.id
-        )
-        opened = session.open_session(setup.root, draft_session(setup, chosen, number=number))
+        opened = begin_session(setup, chosen)
     else:
         screen.say(f"going on with session {opened.id}")
     budget = TimeBudget(deadline, partial(trial_seconds, chosen.speeds))
@@ -153,17 +150,25 @@ def _run_trials(
     return run_session(ready_run(setup, built, resolved), opened, watcher, budget, retry=how.retry)
 
 
-def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exactly: bool) -> Session | None:
+def begin_session(setup: RunSetup, chosen: Chosen) -> Session:
+    """Return a new session, open, with the machine's next number."""
+    number = session.next_session_number(machine_folder(user_state_folder()), setup.root, setup.machine.id)
+    return session.open_session(setup.root, draft_session(setup, chosen, number=number))
+
+
+def resumable_session(
+    setup: RunSetup, chosen: Chosen, say: Callable[[str], None], *, exactly: bool = False
+) -> Session | None:
     """Return the open session if this line would still ask for its trials; with `exactly` for no others."""
     opened = session.find_open_session(setup.root, setup.plan.name, session_against(setup))
     if opened is None:
         return None
     if opened.plan_sha256 != setup.plan.sha256:
-        screen.say(f"the plan '{opened.plan}' was changed since session {opened.id} began: a new one begins")
+        say(f"the plan '{opened.plan}' was changed since session {opened.id} began: a new one begins")
         return None
     planned = [item.trial for item in chosen.planned]
     if opened.cards != units_by_place(setup, opened.trials):
-        screen.say(f"the cards have other places than when session {opened.id} began: a new one begins")
+        say(f"the cards have other places than when session {opened.id} began: a new one begins")
         return None
     wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
@@ -172,7 +177,7 @@ def _resumable_session(setup: RunSetup, chosen: Chosen, screen: Screen, *, exact
     if opened.machine == setup.machine.id and still_asked:
         question = setup.settings.question or opened.question
         return opened.model_copy(update={"question": question})
-    screen.say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
+    say(f"session {opened.id} asked for another plan, lock, data or machine: a new one begins")
     return None
 
 

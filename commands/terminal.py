@@ -139,7 +139,8 @@ class PlanWatcher:
 
     def trial_goes_on(self, progress: events.Progress) -> None:
         """Show the trial's newest progress."""
-        count = f"{progress.done}/{progress.total or '?'} {progress.unit}s" if progress.done else ""
+        of = f"/{progress.total}" if progress.total else ""
+        count = f"{progress.done}{of} {progress.unit}s" if progress.done else ""
         self._screen.move(
             self._label, progress.done, progress.total, count or progress.stage, left_seconds=self._left()
         )

@@ -9,23 +9,22 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 from commands.build import build_environments
-from commands.terminal import Screen, result_words
+from commands.run import begin_session, resumable_session
+from commands.terminal import PlanWatcher, Screen
 from harness.errors import GateError, UserError
-from harness.machine import machine_folder, user_state_folder
 from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
-from harness.run import session
 from harness.run import setup as run_setup
-from harness.run.choice import Chosen, draft_session, session_against
+from harness.run.choice import Chosen
 from harness.run.own_folder import copy_folder
-from harness.run.own_program import PLAN, OwnAsked, OwnRun, prepare_own_run
+from harness.run.own_program import OwnAsked, OwnRun, prepare_own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock
@@ -41,40 +40,9 @@ AT_MOST_SECONDS = 3600.0
 """How long one process may take to its third row, and to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class TryOptions:
-    """When a line of `try` has its answer."""
-
-    within: float = 0.05
-    """The half-width of a range that is narrow enough, as a share."""
-    minutes: float = 10.0
-
-
-def parse_options(until: str, minutes: str) -> TryOptions:
-    """Return when a line has its answer; raises UserError for what is no share or no number."""
-    share, number = until.strip().removesuffix("%"), minutes.strip().removesuffix("m")
-    try:
-        parts = TryOptions(float(share) / (100 if until.strip().endswith("%") else 1), float(number))
-    except ValueError:
-        raise UserError(f"--until {until} --minutes {minutes}: no number", remedy="write 2% and 10") from None
-    if not 0 < parts.within < 1 or parts.minutes <= 0:
-        raise UserError("--until is a share such as 2%, and --minutes above 0", remedy="write 2% and 10")
-    return parts
-
-
-def parse_asked(
-    command: str,
-    against_command: str,
-    folder: str,
-    keep: Sequence[str],
-    env: Sequence[str],
-    match: str,
-    metric: str,
-    per_step: str,
-    steps: str,
-) -> OwnAsked:
-    """Return a line's words as what is asked; raises UserError for a pattern or a number that is none."""
-    for name, pattern, group in (("match", match, "step"), ("metric", metric, "")):
+def parse_asked(asked: OwnAsked, per_step: str, until: str) -> OwnAsked:
+    """Return what is asked with a line's last words; raises UserError for what is no pattern or number."""
+    for name, pattern, group in (("match", asked.match, "step"), ("metric", asked.metric, "")):
         try:
             groups = re.compile(pattern) if pattern else None
         except re.error as error:
@@ -86,15 +54,15 @@ def parse_asked(
             )
     try:
         numbers = tuple(float(each) for each in per_step.split(",") if each.strip())
-        whole = int(steps) if steps else None
+        share = float(until.strip().removesuffix("%")) / (100 if until.strip().endswith("%") else 1)
     except ValueError:
-        raise UserError("--per-step and --steps are numbers", remedy="write 1024, and 300") from None
-    if any(number <= 0 for number in numbers) or (whole is not None and whole < 1):
-        raise UserError("--per-step and --steps are above 0", remedy="write 1024, and 300")
-    return OwnAsked(command, against_command, folder, tuple(keep), tuple(env), match, metric, numbers, whole)
+        raise UserError("--per-step and --until are numbers", remedy="write 1024, and 2%") from None
+    if not 0 < share < 1 or min(asked.steps or 1, asked.minutes, *numbers) <= 0:
+        raise UserError("--until is a share such as 2%, and what else is counted above 0", remedy="write 2%")
+    return replace(asked, per_step=numbers, within=share)
 
 
-def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions) -> Outcome:
+def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
     """Run a program in fresh processes until its figure, or which of two sides is faster, is known.
 
     Raises what own_run() raises, and GateError where no process gave a figure.
@@ -107,7 +75,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
     setup = replace(run_setup.prepare_run(root, settings), plan=own_run.plan())
-    deadline = time.monotonic() + how.minutes * 60
+    deadline = time.monotonic() + asked.minutes * 60
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
@@ -119,11 +87,11 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, how: TryOptions
         screen.say(f"folder: {size}, {own_run.folder.sha256[:12]}; each process gets a copy")
         with run_lock():
             opened = _open_session(setup, ready, own_run, screen)
-            watcher = TryWatcher(screen, how, len(own_run.sides), len(ready.stacks))
+            watcher = TryWatcher(screen, asked, len(own_run.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        _say_answer(screen, answer_of(collect_sides(records), how.within), records, asked)
+        _say_answer(screen, answer_of(collect_sides(records), asked.within), records, asked)
     return outcome
 
 
@@ -131,30 +99,23 @@ def _open_session(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen)
     """Return the open session that this very line began, else a new one."""
     stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
     planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
-    earlier, ids = (
-        session.find_open_session(setup.root, PLAN, session_against(setup)),
-        {each.trial.id for each in planned},
-    )
-    asked = setup.plan.sha256, setup.machine.id
-    if (
-        earlier
-        and (earlier.plan_sha256, earlier.machine) == asked
-        and {trial.id for trial in earlier.trials} <= ids
-    ):
-        screen.say(f"going on with session {earlier.id}")
-        return earlier
-    chosen = Chosen(planned, frozenset(ids), seed, (), math.inf, None, Speeds())
-    number = session.next_session_number(machine_folder(user_state_folder()), setup.root, setup.machine.id)
-    return session.open_session(setup.root, draft_session(setup, chosen, number=number))
+    ids = frozenset(each.trial.id for each in planned)
+    chosen = Chosen(planned, ids, seed, (), math.inf, None, Speeds())
+    earlier = resumable_session(setup, chosen, lambda why: None)
+    if earlier is None:
+        return begin_session(setup, chosen)
+    screen.say(f"going on with session {earlier.id}")
+    return earlier
 
 
-class TryWatcher:
+class TryWatcher(PlanWatcher):
     """Shows a person each process, and looks after it whether the session has its answer."""
 
-    def __init__(self, screen: Screen, how: TryOptions, commands: int, stacks: int) -> None:
-        self._screen, self._how = screen, how
+    def __init__(self, screen: Screen, asked: OwnAsked, commands: int, stacks: int) -> None:
+        super().__init__(screen, {})
+        self._asked = asked
         self._sides, self._stacks = commands * stacks, stacks
-        self._label = self._line = ""
+        self._line = ""
 
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
         """Show that process `number` starts."""
@@ -166,16 +127,7 @@ class TryWatcher:
         if progress.line and not self._line:
             self._line = progress.line
             self._screen.say(f"its steps are counted as in '{progress.line}'; --match names another count")
-        self._screen.move(self._label, progress.done, None, f"{progress.done} steps" if progress.done else "")
-
-    def trial_ends(self, record: Record) -> None:
-        """Say what it gave."""
-        self._screen.clear()
-        self._screen.say(f"{self._label}: {result_words(record)}")
-
-    def say(self, line: str) -> None:
-        """Say one line of news."""
-        self._screen.say(line)
+        super().trial_goes_on(progress)
 
     def reason_to_stop(self, records: Sequence[Record]) -> str:
         """Return why no further process is needed; empty where one is."""
@@ -184,12 +136,12 @@ class TryWatcher:
         if len(records) == 1:
             needed = LEAST_RUNS if self._sides == 1 else 2 * LEAST_PROCESSES
             seconds = records[0].wall_seconds
-            if needed * seconds > self._how.minutes * 60:
+            if needed * seconds > self._asked.minutes * 60:
                 minutes = math.ceil(needed * seconds / 60)
                 self.say(
                     f"a process takes {format_duration(seconds)}: an answer needs about --minutes {minutes}"
                 )
-        found = answer_of(collect_sides(records), self._how.within)
+        found = answer_of(collect_sides(records), self._asked.within)
         return found.state if found.is_enough else ""
 
     def estimate(self, trial: TrialSpec, records: Sequence[Record]) -> float:

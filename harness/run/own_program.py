@@ -43,7 +43,10 @@ class OwnAsked:
     match: str = ""
     metric: str = ""
     per_step: tuple[float, ...] = ()
-    steps: int | None = None
+    steps: int = 0
+    within: float = 0.05
+    """The half-width of a range that is narrow enough, as a share."""
+    minutes: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +85,10 @@ class OwnRun:
             {
                 "command": side.words,
                 "folder": self.folder.name,
-                "at": own.at,
                 "keep": [{"root": each.root, "path": each.path, "name": each.name} for each in self.kept],
                 "environ": {name: os.environ[name] for name in own.env},
-                "match": own.match,
-                "metric": own.metric,
-                "per_step": own.per_step,
-                "steps": own.steps,
                 "seconds": WINDOW_SECONDS,
+                **own.model_dump(include={"at", "match", "metric", "per_step", "steps"}),
             }
         )
 
@@ -181,7 +180,7 @@ def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:
             match=asked.match or None,
             metric=asked.metric or None,
             per_step=per_step,
-            steps=asked.steps,
+            steps=asked.steps or None,
         )
         sides.append(OwnSide(names[place], _start_words(words, interpreter, here, folder / at), kept_of_it))
     if len({side.asked.canonical() for side in sides}) < len(sides):

@@ -6,10 +6,11 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from commands.try_program import parse_asked, parse_options, try_program
+from commands.try_program import parse_asked, try_program
 from harness.errors import GateError, UserError
 from harness.record import store
 from harness.redact import WITHHELD
@@ -139,13 +140,18 @@ def test_what_cannot_be_tried_is_one_sentence(folder, how, words):
         ({"match": r"step (\d+)"}, "no group"),
         ({"metric": "loss"}, "no group"),
         ({"per_step": "many"}, "are numbers"),
-        ({"steps": "0"}, "above 0"),
+        ({"per_step": "0"}, "above 0"),
+        ({"steps": -1}, "above 0"),
+        ({"minutes": 0.0}, "above 0"),
+        ({"until": "5"}, "is a share"),
+        ({"until": "x"}, "are numbers"),
+        ({"until": "0"}, "is a share"),
     ],
 )
 def test_an_option_that_is_no_pattern_or_number_is_refused(words, said):
-    given = {"match": "", "metric": "", "per_step": "", "steps": "", **words}
+    read = {name: words.pop(name, usual) for name, usual in (("per_step", ""), ("until", "5%"))}
     with pytest.raises(UserError, match=said):
-        parse_asked("python train.py", "", "", (), (), **given)
+        parse_asked(OwnAsked("python train.py", **words), **read)
 
 
 def side(*rates, name="a", unit="sample", **how):
@@ -178,16 +184,10 @@ def test_processes_are_enough_once_a_range_is_narrow_or_an_order_is_known(sides,
     assert found.is_enough == (state in ("narrow", "faster", "slower", "equal"))
 
 
-@pytest.mark.parametrize(("until", "minutes"), [("5", "10"), ("x", "10"), ("2%", "0"), ("0", "1")])
-def test_a_line_that_could_never_end_is_refused(until, minutes):
-    with pytest.raises(UserError):
-        parse_options(until, minutes)
-
-
 def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, root):
     (folder / "data").mkdir()
-    how = OwnAsked("python train.py 0.2", steps=60, keep=("data",))
-    outcome = try_program(root, HERE, how, parse_options("90%", "2"))
+    how = OwnAsked("python train.py 0.2", steps=60, keep=("data",), within=0.9, minutes=2)
+    outcome = try_program(root, HERE, how)
     records = [stored.record for stored in store.session_records(root, outcome.session)]
     assert outcome.complete and len(records) == 5
     measured = [record.measurement for record in records]
@@ -198,18 +198,20 @@ def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, roo
 
 
 def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys):
-    how = OwnAsked("python train.py 0.2", against_command="python train.py 2", steps=30, per_step=(8, 8))
-    outcome = try_program(root, HERE, how, parse_options("5%", "2"))
+    how = OwnAsked(
+        "python train.py 0.2", against_command="python train.py 2", steps=30, per_step=(8, 8), minutes=2
+    )
+    outcome = try_program(root, HERE, how)
     names = [trial.asked.variant.model for trial in outcome.session.trials]
     assert set(names[:2]) == {"train.py 0.2", "train.py 2"} and len(names) < 20
     assert "train.py 0.2 is" in capsys.readouterr().out
 
 
 def test_the_same_line_goes_on_with_its_session(folder, root):
-    how = OwnAsked("python train.py 0.2", steps=30)
-    first = try_program(root, HERE, how, parse_options("90%", "0.03"))
+    how = OwnAsked("python train.py 0.2", steps=30, within=0.9, minutes=0.03)
+    first = try_program(root, HERE, how)
     assert not first.complete
-    assert try_program(root, HERE, how, parse_options("90%", "2")).session.id == first.session.id
+    assert try_program(root, HERE, replace(how, minutes=2)).session.id == first.session.id
 
 
 @pytest.mark.parametrize(
@@ -223,12 +225,12 @@ def test_the_same_line_goes_on_with_its_session(folder, root):
 def test_a_program_that_gives_no_figure_says_why(folder, root, program, said):
     (folder / "train.py").write_text(program)
     with pytest.raises(GateError, match=said):
-        try_program(root, HERE, OwnAsked("python train.py"), parse_options("5%", "1"))
+        try_program(root, HERE, OwnAsked("python train.py", minutes=1))
 
 
 def test_a_program_that_shows_its_progress_to_a_terminal_alone_gets_one(folder, root):
     text = SCRIPT.replace("print(", "sys.stdout.isatty() and print(").replace("10_000", "100")
     (folder / "train.py").write_text(text)
-    outcome = try_program(root, HERE, OwnAsked("python train.py 0.1"), parse_options("90%", "2"))
+    outcome = try_program(root, HERE, OwnAsked("python train.py 0.1", within=0.9, minutes=2))
     records = [stored.record for stored in store.session_records(root, outcome.session)]
     assert {record.measurement.own.terminal for record in records} == {True}

@@ -24,6 +24,7 @@ from harness.plan import own_file
 from harness.record.published.program import Program
 from harness.run import setup as run_setup
 from harness.run import source_tree
+from harness.run.obstacles import prepare_line
 from harness.settings import Settings, expand_path
 
 MOST_OF_A_STEP = 24
@@ -118,11 +119,14 @@ def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
 
     `with_data` also fetches the plan's data, unless the image alone was named.
     """
-    images, engine, notes = run_setup.prepare_build(root, settings)
+    setup = prepare_line(root, settings) if settings.image is None else None
+    if setup is not None:
+        images, engine, notes = setup.images_used, setup.engine, setup.notes
+    else:
+        images, engine, notes = run_setup.prepare_build(root, settings)
     with Screen() as screen:
         resolved: dict[str, Resolved] = {}
-        if with_data and settings.image is None:
-            setup = run_setup.prepare_run(root, settings)
+        if with_data and setup is not None:
             resolved = run_setup.resolve_data(setup, data_progress(screen))
         _say_random_weights(resolved, screen)
         for note in notes:

@@ -17,8 +17,8 @@ from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
-from harness.run import setup as run_setup
 from harness.run.choice import known_speeds
+from harness.run.obstacles import prepare_line
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
@@ -256,7 +256,7 @@ def run_claims(
         raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
     claims = load_claims(root).claims
     _find_claims(claims, ids)
-    setup = run_setup.prepare_run(root, settings)
+    setup = prepare_line(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else claims
     budget = parse_seconds(settings.budget) if settings.budget else None
     chosen = choose_cheapest(_claim_prospects(setup, asked).ways, budget)

@@ -2,69 +2,63 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.data import chest_xray
 from harness.data.datasets import DATASETS, check_dataset
-from harness.data.fetch import default_folder
 from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
-    Disk,
     PlanEstimate,
     Surroundings,
-    device_files,
     reach_hosts,
 )
-from harness.engine.choose import search_engines
 from harness.engine.container import shared_memory_bytes
-from harness.engine.docker import DockerEngine
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.files import Files, free_bytes
-from harness.image.spec import ENGINE_NEEDED
 from harness.machine import machine_id, read_load, user_state_folder
 from harness.run import setup as run_setup
-from harness.run.choice import choose_trials
+from harness.run.choice import Chosen, choose_trials
+from harness.run.obstacles import look_around, written_disks
 from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 
 def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
     """Look at everything and change nothing. Raises NoDevice for a device that is not there."""
-    machine, selection = seen = run_setup.look_at_devices(settings, refuse=False)
-    setup, in_the_way = None, list[MachineError]()
+    machine, selection = seen = run_setup.look_at_devices(settings)
+    try:
+        setup = run_setup.prepare_run(root, settings, seen=seen)
+    except NoDevice as error:
+        disks = written_disks(root, "")
+        around = Surroundings(machine, selection, read_load(), None, in_the_way=(error,), disks=disks)
+        return examine_surroundings(around)
+    return diagnose_line(setup)
+
+
+def diagnose_line(setup: RunSetup, chosen: Chosen | None = None) -> tuple[Diagnosis, ...]:
+    """Look at everything that a line needs here; its trials are `chosen` unless they are by now."""
+    around, needs = look_around(setup), data_needs(setup)
+    met, refusal, estimate = list(around.in_the_way), None, None
     try:
         machine_id(user_state_folder())
     except MachineError as error:
-        in_the_way.append(error)
+        met.append(error)
     try:
-        setup = run_setup.prepare_run(root, settings, seen=seen, refuse=False)
-    except NoDevice as error:
-        in_the_way.append(error)
-    engine = setup.engine if setup and isinstance(setup.engine, DockerEngine) else None
-    needs = data_needs(setup) if setup else ()
-    estimate, refusal = _plan_estimate(setup) if setup else (None, None)
-    surroundings = Surroundings(
-        machine=machine,
-        selection=selection,
+        if not around.in_the_way:
+            estimate = estimate_plan(setup, chosen or choose_trials(setup))
+    except GpudynoError as error:
+        refusal = Diagnosis("problem", error.problem, error.remedy or "")
+    surroundings = replace(
+        around,
         load=read_load(),
-        engine=engine.facts if engine else None,
-        refused=search_engines(os.environ).refused if engine is None else (),
-        refusal=engine.refusal(run_setup.device_request(selection)) if engine else None,
-        nodes=device_files(Files()),
-        in_the_way=tuple(in_the_way),
-        older_rocm=setup.older_rocm if setup else "",
+        in_the_way=tuple(met),
         plan_problem=refusal,
-        disks=(
-            Disk("this clone", root, free_bytes(root), "" if engine else "image"),
-            Disk("data", default_folder(), free_bytes(default_folder()), "data"),
-            Disk("this user's state", user_state_folder(), free_bytes(user_state_folder())),
-        ),
         data=needs,
         answered=reach_hosts(_addresses(needs)),
     )
@@ -103,19 +97,12 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
-def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | None]:
-    """Return what the plan will need here; else why `run` would refuse it."""
-    if lacking := run_setup.environment_problem(setup.image, setup.engine, setup.settings):
-        return None, Diagnosis("problem", lacking, ENGINE_NEEDED)
-    try:
-        chosen = choose_trials(setup)
-        built = is_built(setup)
-    except GpudynoError as error:
-        return None, Diagnosis("problem", error.problem, error.remedy or "")
-    estimate = PlanEstimate(
+def estimate_plan(setup: RunSetup, chosen: Chosen, *, anywhere: bool = False) -> PlanEstimate:
+    """Return what the plan's trials will need; `anywhere` has nothing of it yet."""
+    return PlanEstimate(
         plan=setup.plan.name,
         image=setup.image.name,
-        built=built,
+        built=not anywhere and _is_built(setup),
         trials=len(chosen.planned),
         time=chosen.time,
         build_seconds=ENGINES[setup.engine.name].build_seconds,
@@ -124,10 +111,9 @@ def _plan_estimate(setup: RunSetup) -> tuple[PlanEstimate | None, Diagnosis | No
         shared_memory_bytes=max(shared_memory_bytes(item.trial) for item in chosen.planned),
         left_out=sum(left.trials for left in chosen.left_out),
     )
-    return estimate, None
 
 
-def is_built(setup: RunSetup) -> bool:
+def _is_built(setup: RunSetup) -> bool:
     """Return whether the environment is made already."""
     try:
         setup.engine.built_environment(setup.image)
@@ -140,5 +126,10 @@ def doctor(root: Path, settings: Settings) -> None:
     """Print what this machine can do; raises MachineError where a problem prevents a run."""
     diagnoses = diagnose(root, settings)
     print("\n".join(diagnosis_lines(diagnoses)))
+    refuse_problems(diagnoses)
+
+
+def refuse_problems(diagnoses: Iterable[Diagnosis]) -> None:
+    """Raise MachineError where a diagnosis is a problem."""
     if any(diagnosis.level == "problem" for diagnosis in diagnoses):
         raise MachineError("this machine is not ready", remedy="correct what is marked PROBLEM above")

@@ -6,15 +6,16 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from commands.doctor import data_needs, is_built
+from commands.doctor import data_needs, diagnose_line, estimate_plan, refuse_problems
 from commands.terminal import Screen, special_words
+from harness.doctor.diagnosis import diagnosis_lines, needs_words
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
-from harness.units import count_noun, format_bytes
+from harness.units import count_noun
 
 WIDTH = 80
 
@@ -23,34 +24,25 @@ MatrixRow = tuple[str, str, str]
 
 
 def show_plan(root: Path, settings: Settings, card: str = "") -> None:
-    """Print a plan's trials; raises UserError for a card that results/cards.toml does not have."""
+    """Print a plan's trials, and what would prevent them here.
+
+    Raises UserError for a card that results/cards.toml does not have, MachineError where `doctor` does.
+    """
     setup = prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
         for line in wrap_words(note, "  "):
             screen.say(line)
     chosen = choose_trials(setup)
-    screen.say("\n".join([*plan_lines(setup, chosen), *_needs_lines(setup, anywhere=bool(card))]))
-
-
-def _needs_lines(setup: RunSetup, *, anywhere: bool) -> list[str]:
-    """Return what has to be fetched, and the disk for image and data; `anywhere` has nothing of it yet."""
-    needs = [need for need in data_needs(setup) if anywhere or not need.at_hand]
-    data = sum(need.download_bytes for need in needs)
-    each = (
-        f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
-        for need in needs
-    )
-    fetched = ", ".join(each) or "no data"
-    built = not anywhere and is_built(setup)
-    image = 0 if built else setup.image.build_bytes
-    made = "is built" if built else f"about {format_bytes(image)}" if image else "of unknown size"
-    place = "your interpreter" if setup.settings.python else f"image '{setup.image.name}'"
-    or_more = "" if all(need.download_bytes for need in needs) else " or more"
-    return [
-        *wrap_words(f"to fetch: {fetched}", "  "),
-        f"disk: {place} {made}, data {format_bytes(data)}{or_more} before it is unpacked",
-    ]
+    needs = [need for need in data_needs(setup) if card or not need.at_hand]
+    preview = needs_words(estimate_plan(setup, chosen, anywhere=bool(card)), needs)
+    screen.say("\n".join([*plan_lines(setup, chosen), *wrap_words(preview, "  ")]))
+    if card:
+        return
+    problems = [each for each in diagnose_line(setup, chosen) if each.level == "problem"]
+    if problems:
+        screen.say("\n".join(diagnosis_lines(problems)))
+    refuse_problems(problems)
 
 
 def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:

@@ -34,6 +34,7 @@ from harness.run.choice import (
     trial_seconds,
     units_by_place,
 )
+from harness.run.obstacles import prepare_line
 from harness.run.ready import ready_run
 from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock
@@ -66,7 +67,7 @@ class RunOptions:
 
 def prepare_with_pins(root: Path, settings: Settings, how: RunOptions) -> RunSetup:
     """Return what a line works with, before anything is built or fetched."""
-    setup = run_setup.prepare_run(root, settings)
+    setup = prepare_line(root, settings)
     if not how.first:
         return setup
     image = moved_image(setup.image, root, how.first, wheelhouse=wheel_folder(root, settings))

@@ -21,8 +21,8 @@ from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
-from harness.run import setup as run_setup
 from harness.run.choice import Chosen
+from harness.run.obstacles import prepare_line
 from harness.run.own_folder import copy_folder
 from harness.run.own_program import OwnAsked, OwnRun, prepare_own_run
 from harness.run.ready import ReadyRun, copies_folder, ready_run
@@ -74,7 +74,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
-    setup = replace(run_setup.prepare_run(root, settings), plan=own_run.plan())
+    setup = prepare_line(root, settings, own_run.plan())
     deadline = time.monotonic() + asked.minutes * 60
     with Screen() as screen:
         for note in setup.notes:

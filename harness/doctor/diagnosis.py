@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.data import chest_xray
-from harness.doctor.surroundings import Diagnosis, Disk, PlanEstimate, Surroundings, ok, problem, warn
+from harness.doctor.surroundings import (
+    DataNeed,
+    Diagnosis,
+    Disk,
+    PlanEstimate,
+    Surroundings,
+    ok,
+    problem,
+    warn,
+)
 from harness.engine.cdi import ALL_CARDS, CDI_REMEDY
 from harness.engine.facts import PODMAN_GIVES_GPUS, EngineFacts
 from harness.engines import ENGINES
@@ -50,6 +59,12 @@ def examine_surroundings(around: Surroundings, estimate: PlanEstimate | None = N
     return tuple(diagnosis for part in parts for diagnosis in part)
 
 
+def find_obstacles(around: Surroundings) -> tuple[Diagnosis, ...]:
+    """Return what prevents any plan, of engine, cards and disks."""
+    parts = (_engine(around), _cards(around), _access(around), _disks(around, None))
+    return tuple(found for part in parts for found in part if found.level == "problem")
+
+
 def diagnosis_lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
     """Return one line a diagnosis, its remedy below it."""
     marks = {"ok": "ok      ", "warn": "warning ", "problem": "PROBLEM "}
@@ -64,19 +79,11 @@ def diagnosis_lines(diagnoses: Iterable[Diagnosis]) -> list[str]:
 def _engine(around: Surroundings) -> Iterator[Diagnosis]:
     engine = around.engine
     if engine is None:
-        why = f" ({'; '.join(around.refused)})" if around.refused else ""
-        yield warn(
-            f"no container engine answers{why}: trials run in a virtual environment of the same lock",
-            "install Docker Engine or Podman to pin the system's libraries too",
-        )
+        for lost in around.lost:
+            yield warn(lost, "install Docker Engine or Podman to pin the system's libraries too")
         return
     kind = ", rootless" if engine.rootless else ""
     yield ok(f"{ENGINES[engine.name].title} {engine.version or 'of unknown version'} answers{kind}")
-    if not engine.buildkit:
-        yield problem(
-            "no client here builds with BuildKit, which the images need",
-            "install docker-buildx (Debian and Ubuntu: docker-buildx or docker.io's own client)",
-        )
 
 
 def _cards(around: Surroundings) -> Iterator[Diagnosis]:
@@ -84,7 +91,7 @@ def _cards(around: Surroundings) -> Iterator[Diagnosis]:
     for silent in around.machine.silent_cards:
         remedy = next(remedy for cause, remedy in _SILENT_REMEDIES.items() if cause in silent)
         yield Diagnosis(
-            "problem" if around.selection.kind == "cpu" else "warn",
+            "problem" if around.selection.kind == "cpu" and not around.selection.asked else "warn",
             f"a card is in this machine and does not answer: {silent}",
             f"{remedy}; --device cpu measures the processor in its place",
         )
@@ -125,10 +132,21 @@ def _card_state(card: Gpu) -> Iterator[Diagnosis]:
 
 def _access(around: Surroundings) -> Iterator[Diagnosis]:
     """Yield whether a trial gets to its cards."""
+    if around.selection.kind == "cuda":
+        yield _cuda_start(around)
     if around.selection.kind == "cuda" and around.engine is not None:
         yield _cuda_access(around.engine, around.refusal, around.machine.virtual == "wsl")
     if around.selection.kind == "rocm":
         yield from _rocm_access(around)
+
+
+def _cuda_start(around: Surroundings) -> Diagnosis:
+    start = around.cuda
+    if start.starts is not False:
+        return ok("CUDA starts on this host" if start.starts else "a start of CUDA on this host: not tried")
+    say = problem if start.remedy or around.engine is None else warn
+    remedy = start.remedy or "look at the driver (`sudo dmesg`), or restart the machine"
+    return say(f"the driver answers and CUDA does not start: {start.said}", remedy)
 
 
 def _cuda_access(engine: EngineFacts, refusal: str | None, in_windows: bool) -> Diagnosis:
@@ -230,10 +248,12 @@ def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diag
         if disk.free_bytes is None:
             continue
         shown, needed = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free", sizes.get(disk.gets, 0)
-        if disk.free_bytes < max(needed, FULL_BYTES):
+        # Whether an image has room, its engine says.
+        least = max(needed if disk.gets == "data" else 0, FULL_BYTES)
+        if disk.free_bytes < least:
             place = f"in '{disk.folder}'" if disk.folder else "there"
             yield problem(
-                f"{shown}, and the plan needs up to {format_bytes(max(needed, FULL_BYTES))}",
+                f"{shown}, and the plan needs up to {format_bytes(least)}",
                 f"make room {place}",
             )
         elif disk.free_bytes < needed + SPARE_BYTES:
@@ -278,19 +298,27 @@ def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
         yield around.plan_problem
     if estimate is None:
         return
-    image = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
-    if estimate.as_it_is:
-        image = "your interpreter is taken as it is"
-    if not estimate.built and estimate.build_bytes:
-        image += f" (about {format_bytes(estimate.build_bytes)})"
-    fetch = sum(need.download_bytes for need in around.data if not need.at_hand)
-    fetched = f", {format_bytes(fetch)} to fetch" if fetch else ""
-    if not estimate.built and estimate.build_seconds:
-        image += f", which takes {format_duration(estimate.build_seconds)} without downloads"
+    needs = needs_words(estimate, [need for need in around.data if not need.at_hand])
     trials = count_noun(estimate.trials, "trial")
-    yield ok(f"plan '{estimate.plan}': {image}{fetched}, {trials}, {estimate.time}")
+    yield ok(f"plan '{estimate.plan}': {needs}, {trials}, {estimate.time}")
     if estimate.left_out:
         yield warn(
             f"left out: {count_noun(estimate.left_out, 'trial')}",
             f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
         )
+
+
+def needs_words(estimate: PlanEstimate, missing: Sequence[DataNeed]) -> str:
+    """Return what is to be built and fetched before a plan's first trial."""
+    made = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
+    if estimate.as_it_is:
+        made = "your interpreter is taken as it is"
+    elif not estimate.built:
+        made += f" (about {format_bytes(estimate.build_bytes)})" if estimate.build_bytes else ""
+        seconds = estimate.build_seconds
+        made += f", which takes {format_duration(seconds)} without downloads" if seconds else ""
+    each = (
+        f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
+        for need in missing
+    )
+    return f"{made}; to fetch: {', '.join(each) or 'nothing'}"

@@ -14,6 +14,7 @@ from typing import Literal
 from harness.engine.facts import EngineFacts
 from harness.errors import MachineError
 from harness.files import Files
+from harness.gpu.cuda_start import NOT_TRIED, CudaStart
 from harness.machine.devices import Selection
 from harness.network import Offline, request_url
 from harness.record import Load, Machine
@@ -128,8 +129,8 @@ class Surroundings:
     selection: Selection
     load: Load
     engine: EngineFacts | None
-    refused: tuple[str, ...] = ()
-    """Why each other engine was passed over."""
+    lost: tuple[str, ...] = ()
+    """Why another engine than was hoped for is used."""
     refusal: str | None = None
     """Why the engine's containers would not get to the cards taken, in one clause; null where they do."""
     nodes: tuple[Node, ...] = ()
@@ -138,6 +139,7 @@ class Surroundings:
     """Such as that no image serves the card."""
     older_rocm: str = ""
     """What it means that this host has an older ROCm than the image; empty where it has none."""
+    cuda: CudaStart = NOT_TRIED
     plan_problem: Diagnosis | None = None
     """Why `run` would refuse the plan here; null where it would not."""
     disks: tuple[Disk, ...] = ()

@@ -27,7 +27,7 @@ from harness.engine.interface import Engine
 from harness.engine.local import HereEngine, image_identity
 from harness.engine.venv import VenvEngine
 from harness.engines import ENGINES, ContainerEngine
-from harness.errors import MachineError, NoDevice, NoEngine, PlanError
+from harness.errors import MachineError, NoEngine, PlanError
 from harness.image.images import Image
 from harness.image.spec import BuildSettings, venv_refusal
 from harness.machine import local_names, passed_variables, recorded_variables
@@ -48,13 +48,11 @@ def choose_engine(
     *,
     device: DeviceRequest | None = None,
     architecture: str | None = None,
-    refuse: bool = True,
 ) -> tuple[Engine, tuple[str, ...]]:
     """Return the engine, and what a person should hear where it is another than was hoped for.
 
     `device` and `architecture` are this machine's, which a container has to serve; without them it is not
-    asked whether it does. Raises NoEngine for an engine asked for that does not answer, and unless `refuse`
-    is false NoDevice for one that gives no such card.
+    asked whether it does. Raises NoEngine for an engine asked for that does not answer.
     """
     choice = settings.engine
     passed = recorded_variables(passed_variables(environ), local_names())
@@ -69,19 +67,19 @@ def choose_engine(
     building = build_settings(settings, root=root, environ=environ)
     if choice == "apptainer":
         return ApptainerEngine(root, apptainer.require_client(environ), building, passed), ()
+    alone = venv_refusal(image) and (architecture is None or image.runs_on(architecture))
     engine: DockerEngine | None = None
     reason: str | None = None
     try:
         engine = find_engine(cast(EngineChoice, choice), building, passed=passed, environ=environ)
         reason = _image_refusal(engine, choice, image, device, architecture)
+        if choice == "auto" and not alone:
+            engine.check(image)
     except MachineError as error:
         if choice != "auto":
             raise
         reason = error.problem
-    if engine is not None and (reason is None or choice != "auto"):
-        if reason is not None and refuse:
-            own = "--engine venv" if not venv_refusal(image) else "an interpreter of your own by --python"
-            raise NoDevice(reason, remedy=f"see `invoke doctor`, or take {own}")
+    if engine is not None and (reason is None or choice != "auto" or alone):
         _require_wheels_in_clone(root, settings)
         return engine, ()
     return venv_engine(root, settings, passed), (_no_container_note(str(reason)),)

@@ -86,13 +86,19 @@ class DockerEngine:
             return User(0, 0)
         return User(os.getuid(), os.getgid(), keep_id=self.facts.rootless)
 
+    def check(self, image: Image) -> None:
+        """Raise NoEngine without a client that builds, NoSpace without room, unless the image is built."""
+        if self._image_id(self._build.spec(image)) is None:
+            building.require_client(self.connection, os.environ)
+            free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
+            need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
+
     def build(self, image: Image, say: Say) -> Built:
         """Build the image, or find it built; raises NoEngine, NoSpace, NoNetwork or MachineError."""
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is None:
+            self.check(image)
             client = building.require_client(self.connection, os.environ)
-            free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
-            need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
             log = (
                 store.clone_state_folder(self._build.root)
                 / "logs"

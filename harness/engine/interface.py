@@ -65,6 +65,9 @@ class Engine(Protocol):
     def name(self) -> EngineName:
         """Return which engine it is, as records name it."""
 
+    def check(self, image: Image) -> None:
+        """Raise MachineError where the environment of an image is not made, and cannot be here."""
+
     def build(self, image: Image, say: Say) -> Built:
         """Make the environment of an image, or find it made."""
 

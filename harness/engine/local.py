@@ -74,6 +74,9 @@ class Processes:
 
     name: EngineName
 
+    def check(self, image: Image) -> None:
+        """Refuse no image by itself."""
+
     def user(self) -> User:
         """Return the caller: a process has no other user inside."""
         return User()
@@ -184,6 +187,10 @@ class HereEngine(Processes):
     path: Path = IDENTITY
     passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "here"
+
+    def check(self, image: Image) -> None:
+        """Raise NoEngine unless this is the image."""
+        self.built_environment(image)
 
     def build(self, image: Image, say: Say) -> Built:
         """Return the image around us."""

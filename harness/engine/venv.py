@@ -24,7 +24,7 @@ from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import command_output, free_bytes, last_line, need_room, run_streamed
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
-from harness.image.spec import venv_name, venv_steps
+from harness.image.spec import ENGINE_NEEDED, venv_name, venv_refusal, venv_steps
 from harness.machine import inherited_variables, local_names, other_libraries
 from harness.network import KnownCause, failure_cause, program_variables
 from harness.record import Environment
@@ -53,9 +53,21 @@ class VenvEngine(Processes):
     def _folder(self, image: Image) -> Path:
         return self.root / ".venvs" / venv_name(image, root=self.root)
 
+    def check(self, image: Image) -> None:
+        """Raise NoEngine without an interpreter, NoSpace without room, unless the environment is made."""
+        if self.python:
+            self._own_interpreter(image)
+        elif problem := venv_refusal(image):
+            raise NoEngine(problem, remedy=ENGINE_NEEDED)
+        elif _unpinned_reasons(folder := self._folder(image)) is None:
+            self._find_interpreter(image)
+            what, remedy = f"image '{image.name}' as a virtual environment", "make room, or move the clone"
+            need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
+
     def build(self, image: Image, say: Say) -> Built:
         """Make the environment, or find it whole; raises MachineError naming the step that failed."""
         folder = self._folder(image)
+        self.check(image)
         if not self.python and _unpinned_reasons(folder) is None:
             self._make(image, folder, say)
         return self.built_environment(image)
@@ -122,8 +134,6 @@ class VenvEngine(Processes):
 
     def _make(self, image: Image, folder: Path, say: Say) -> None:
         interpreter = self._find_interpreter(image)
-        what, remedy = f"image '{image.name}' as a virtual environment", "make room there, or move the clone"
-        need_room(what, image.build_bytes, free_bytes(folder), folder.parent, remedy)
         if folder.exists():
             shutil.rmtree(folder)
         folder.parent.mkdir(exist_ok=True)

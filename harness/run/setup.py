@@ -20,7 +20,6 @@ from harness.engine.local import image_identity
 from harness.errors import NoDevice, NoEngine, UserError
 from harness.files import Files
 from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
-from harness.image.spec import ENGINE_NEEDED, venv_refusal
 from harness.machine import VISIBILITY, Selection, look_at_machine, passed_variables, select_devices
 from harness.machine.devices import card_notes
 from harness.plan import plan_file
@@ -55,6 +54,8 @@ class RunSetup:
     """
     notes: tuple[str, ...]
     """What a person should hear: cards not taken, and what is lost without a container."""
+    lost: tuple[str, ...] = ()
+    """What a person should hear of an engine that was not to be had; `notes` have it too."""
     older_rocm: str = ""
     against: SecondStack | None = None
 
@@ -65,23 +66,11 @@ class RunSetup:
         return (self.image,) if other == self.image else (self.image, other)
 
 
-def look_at_devices(
-    settings: Settings, environ: Mapping[str, str] = os.environ, *, refuse: bool = True
-) -> tuple[Machine, Selection]:
-    """Look at the machine and settle on its devices; raises NoDevice for one that is not there.
-
-    It raises NoDevice too, unless `refuse` is false, where the processor would be taken unasked in place of a
-    card that does not answer.
-    """
+def look_at_devices(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Machine, Selection]:
+    """Look at the machine and settle on its devices; raises NoDevice for one that is not there."""
     machine, uuids = look_at_machine(settings.label)
     machine = machine.model_copy(update={"declared": settings.declared})
-    taken = select_devices(machine, settings.device, uuids=uuids, environ=environ)
-    if refuse and machine.silent_cards and taken.kind == "cpu" and not taken.asked:
-        raise NoDevice(
-            f"a card is in this machine and does not answer: {machine.silent_cards[0]}",
-            remedy="`invoke doctor` says what to do, and --device cpu measures the processor in its place",
-        )
-    return machine, taken
+    return machine, select_devices(machine, settings.device, uuids=uuids, environ=environ)
 
 
 def prepare_run(
@@ -89,15 +78,14 @@ def prepare_run(
     settings: Settings,
     environ: Mapping[str, str] = os.environ,
     seen: tuple[Machine, Selection] | None = None,
-    *,
-    refuse: bool = True,
+    plan: Plan | None = None,
 ) -> RunSetup:
-    """Settle on device, image and engine; look at the machine unless it was `seen` by devices() already.
+    """Settle on device, image and engine; look at the machine unless it was `seen` already.
 
-    Raises NoDevice where no image serves the card, NoEngine where the engine named does not answer. An engine
-    asked for by name that gives no such card raises NoDevice too, unless `refuse` is false.
+    `plan` is in place of the settings'. Raises NoDevice where no image serves the card, NoEngine where the
+    engine named does not answer. Whether the line would work, obstacles.py judges.
     """
-    run_plan = plan_file.load_plan(root, settings.plan)
+    run_plan = plan or plan_file.load_plan(root, settings.plan)
     if settings.blocks is not None:
         run_plan = run_plan.model_copy(update={"blocks": settings.blocks})
     machine, selection = seen or look_at_devices(settings, environ)
@@ -118,15 +106,11 @@ def prepare_run(
         environ,
         device=device_request(selection),
         architecture=machine.architecture,
-        refuse=refuse,
     )
     if against is not None and against.image.lock != image.lock and engine.name == "here":
         raise NoEngine(
             "engine 'here' has the one environment around us", remedy="start this line outside of the image"
         )
-    lacking = environment_problem(image, engine, settings)
-    if lacking and refuse:
-        raise NoEngine(lacking, remedy=ENGINE_NEEDED)
     return RunSetup(
         root=root,
         settings=settings,
@@ -137,34 +121,26 @@ def prepare_run(
         plan=run_plan,
         passed=passed,
         notes=(
-            *(f"{problem}: {ENGINE_NEEDED}" for problem in (lacking,) if problem),
             *card_notes(selection, machine),
             *unserved,
             *lost,
             *(f"{problem}; {ANOTHER_FRAMEWORK}" for problem in (older,) if problem),
         ),
+        lost=lost,
         older_rocm=older,
         against=against,
     )
 
 
-def environment_problem(image: Image, engine: Engine, settings: Settings) -> str:
-    """Return why no environment can hold the stack here, in one clause; empty where one can."""
-    return venv_refusal(image) if engine.name == "venv" and settings.python is None else ""
-
-
 def prepare_build(
     root: Path, settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[Image, ...], Engine, tuple[str, ...]]:
-    """Return the image of each stack that `build` works with, its engine, and what a person should hear.
+    """Return the image of each stack that `build --image` works with, its engine, and what to tell of it.
 
-    An image that is named is built without a look at the machine's devices: on a login node, on a runner.
-    Raises UserError for a name that no image has, and what prepare() raises where none is named.
+    It takes no look at the machine's devices: on a login node, on a runner. Raises UserError for a name that
+    no image has.
     """
-    if settings.image is None:
-        setup = prepare_run(root, settings, environ)
-        return setup.images_used, setup.engine, setup.notes
-    image = load_images(root).image(settings.image)
+    image = load_images(root).image(str(settings.image))
     against = second_stack(root, settings, image, load_images(root).image)
     engine, lost = choose_engine(root, settings, image, environ)
     return (image,) if against is None or against.image == image else (image, against.image), engine, lost

@@ -45,7 +45,7 @@ ObstacleKind = Literal["figure", "trend", "metric", "gpu", "devices", "card", "c
 _CARD = ("card", "card_class")
 _SOFTWARE = ("PyTorch", "fastai", "CUDA", "driver", "cuDNN", "stack")
 _LOADER = "data_mode"
-_PROOF = "settled"
+_UNPROVEN = "settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,6 @@ class Answer:
         return abs(math.log(self.times)) <= math.log1p(self.software.high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    cell: Cell
-    differs: tuple[AnswerTerm, ...]
-    proven: bool
-
-    def rank(self, runs: int) -> tuple[int, ...]:
-        """The same card first, then a loader as published, proven windows, the same software, most runs."""
-        others = [-int(term in self.differs) for term in ("card", "loader")]
-        return (*others, int(self.proven), -int("software" in self.differs), runs, self.cell.turn[0])
-
-
 def answers(
     verdicts: Sequence[Judged],
     cells: Sequence[Cell],
@@ -142,7 +130,7 @@ def _verdict(judged: Judged) -> Answer:
     cell = judged.cells[0] if judged.cells else None
     if judged.claim.kind != "absolute" or cell is None:
         return Answer(judged.claim, state, cell, judged.measured)
-    return _measured_answer(judged.claim, state, _Candidate(cell, (), cell.verdict != "unproven"))
+    return _measured_answer(judged.claim, state, cell)
 
 
 def _beside(
@@ -151,49 +139,62 @@ def _beside(
     """The answer of the nearest cell that did the same work; null where none did."""
     if claim.kind != "absolute" or not claim.value:
         return None
-    found = [one for cell in cells if (one := _candidate(claim, cell, cards)) is not None]
+    found = [(cell, terms) for cell in cells if (terms := terms_beside(claim, cell, cards)) is not None]
     if not found:
         return None
-    best = max(found, key=lambda one: one.rank(getattr(figure_of(claim, one.cell), "n", 0)))
+
+    def rank(each: tuple[Cell, tuple[AnswerTerm, ...]]) -> tuple[int, ...]:
+        """The same card first, then a loader as published, proven windows, the same software, most runs."""
+        cell, terms = each
+        card, loader, software = (-int(term in terms) for term in ("card", "loader", "software"))
+        runs = getattr(figure_of(claim, cell), "n", 0)
+        return card, loader, int(cell.verdict != "unproven"), software, runs, cell.turn[0]
+
+    best, differs = max(found, key=rank)
     state: AnswerState = "inconclusive"
-    if best.differs:
-        state = "on another card" if "card" in best.differs else "on other software"
-    alone = software if best.differs == ("software",) else None
-    return _measured_answer(claim, state, best, alone)
+    if differs:
+        state = "on another card" if "card" in differs else "on other software"
+    return _measured_answer(claim, state, best, differs, software if differs == ("software",) else None)
 
 
-def _candidate(claim: Claim, cell: Cell, cards: Sequence[Card]) -> _Candidate | None:
+def terms_beside(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[AnswerTerm, ...] | None:
+    """Return in what a cell differs that did a claim's work; null where it did another or has no figure."""
+    if cell.key.workload != claim.workload:
+        return None
     figure = figure_of(claim, cell)
-    if cell.key.workload != claim.workload or figure is None or not figure.mean:
+    if figure is None or not figure.mean:
         return None
     work = {difference.field for difference in side_terms(claim.of, claim, cell)}
     terms = {difference.field for difference in obstacles(claim, cell, cards)}
-    if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _PROOF}:
+    if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _UNPROVEN}:
         return None
     found: dict[AnswerTerm, set[str]] = {
         "card": terms & {*_CARD},
         "software": terms & {*_SOFTWARE},
         "loader": work,
     }
-    differs = tuple(term for term, names in found.items() if names)
-    return _Candidate(cell, differs, _PROOF not in terms and cell.verdict != "unproven")
+    return tuple(term for term, names in found.items() if names)
 
 
 def _measured_answer(
-    claim: Claim, state: AnswerState, found: _Candidate, software: DifferenceSize | None = None
+    claim: Claim,
+    state: AnswerState,
+    cell: Cell,
+    differs: tuple[AnswerTerm, ...] = (),
+    software: DifferenceSize | None = None,
 ) -> Answer:
-    figure = figure_of(claim, found.cell)
+    figure = figure_of(claim, cell)
     if figure is None or not figure.mean or not claim.value:
-        return Answer(claim, state, found.cell, differs=found.differs)
+        return Answer(claim, state, cell, differs=differs)
     metric = CLAIMED[claim.metric]
     direct = metric.more_is_better or metric.kind != "duration"
     times = _over(figure.mean, claim.value, direct)
     ends: tuple[float | None, float | None] = (None, None)
-    interval = figure.interval if found.proven else None
+    interval = figure.interval if cell.verdict != "unproven" else None
     if interval is not None and interval.low > 0:
         low, high = (_over(end, claim.value, direct) for end in (interval.low, interval.high))
         ends = (min(low, high), max(low, high))
-    return Answer(claim, state, found.cell, figure.mean, times, *ends, found.differs, software)
+    return Answer(claim, state, cell, figure.mean, times, *ends, differs, software)
 
 
 def _over(here: float, published: float, direct: bool) -> float:

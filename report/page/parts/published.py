@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.record import Claim
-from harness.record.published.cards import Card
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
@@ -30,8 +28,6 @@ MOST_ALONE = 6
 """Pictures of a page without records of its own."""
 BENEATH = ("debian_packages", "libc", "numpy", "python", "system")
 """Versions that a row of a table has no room for."""
-HELD_BACK = 0.98
-"""What takes longer in 16 bits than this share of its time in fp32 gains nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,6 @@ class StudyView:
     source: str
     pictures: tuple[DrawnStudy, ...]
     setups: tuple[StudySetup, ...]
-    held_back: tuple[tuple[str, str], ...]
-    """Each card with matrix units, and model, that 16 bits made no faster there: its loader set the pace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +107,7 @@ def _study_view(
         source=known.source if known else "",
         pictures=tuple(pictures),
         setups=tuple(_setups([drawn.figure for drawn in pictures], analysis, systems)),
-        held_back=tuple(
-            pair for drawn in pictures for pair in held_back(drawn.figure, analysis.evidence.cards)
-        ),
     )
-
-
-def held_back(figure: StudyFigure, cards: Sequence[Card]) -> Iterable[tuple[str, str]]:
-    """Yield card and model where a published time in 16 bits, fed by the host, is fp32's or more."""
-    for row in figure.rows if figure.metric == "protocol_seconds" else ():
-        claims = [entry.source for entry in row.entries if isinstance(entry.source, Claim)]
-        timed = {
-            (one.of.card, one.of.precision): one.value or 0.0
-            for one in claims
-            if one.of.card and one.of.data_mode == "host"
-        }
-        for card, precision in timed:
-            known = next((one for one in cards if one.name == card), None)
-            half, whole = timed[card, precision], timed.get((card, "fp32-ieee"), math.inf)
-            if precision == "fp16-master" and known and known.matrix_units and half > HELD_BACK * whole:
-                yield text.short_card(card or ""), text.model_name(row.claim.of.model)
 
 
 def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:

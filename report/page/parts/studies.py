@@ -1,36 +1,31 @@
 """Published studies drawn again with what was measured.
 
 A row is what one publication has of a model on equal terms: protocol, sizes, layout, profile, options, and
-the batch, or the batches where a study fixes one for each precision. Cards, precisions and software may
-differ within a row, and so may the loader, which is named. What was measured on other terms is counted and is
-in no row. A picture is of one protocol and one size of images.
+the batch, or the batches where a study fixes one for each precision. What did the work of a published figure,
+in its precision and batch, is drawn beside it, on whatever card and software; another loader is named. A
+picture is of one protocol and one size of images.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
+from harness.record.published.cards import Card
 from report.analysis import Analysis
-from report.claims.matching import asked_by, measured_of, scaled_down
+from report.claims.answers import terms_beside
+from report.claims.matching import asked_by, measured_of
 from report.compare.cells import Cell
-from report.compare.partial_key import PartialKey
 from report.metrics import CLAIMED
-from report.trials.key import DATA, FRAMEWORK, LOADER_ALONE, NAMES, Value, grouped_by
+from report.trials.key import FRAMEWORK, Value, grouped_by
 
 DRAWN = (
     *("protocol_seconds", "epoch_seconds", "step_seconds", "inference_seconds"),
     *("throughput", "peak_bytes"),
 )
 """The metrics of claims that make a picture."""
-OF_A_PASS = ("protocol_seconds", "epoch_seconds")
-FEWER_IMAGES = "train_images"
-"""An option by which a pass over the data is shorter than the protocol's: its seconds are of another work."""
-_SUBJECT = ("workload", "model", "gpus", "nodes", "epochs", DATA)
-"""What a figure is of: one that differs in it is on no other terms, but another figure."""
-_LOADER = (NAMES["data_mode"],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +55,15 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyFigure:
-    """One metric of a study, and for each figure of this machine that is in no row, which terms differ."""
+    """One metric of a study."""
 
     study: str
     metric: str
     rows: tuple[StudyRow, ...]
-    other_terms: tuple[tuple[str, ...], ...] = ()
-    left_out: int = 0
-    """Figures for which a picture has no room."""
     apart: tuple[tuple[str, Value], ...] = ()
     """Its difference from other pictures of the study and metric, by name and value."""
+    left_out: int = 0
+    """Figures for which a picture has no room."""
 
     @property
     def measured(self) -> int:
@@ -98,7 +92,8 @@ def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
             published[figure.study],
         )
 
-    return tuple(sorted(study_figures(claims, *_study_cells(analysis)), key=telling, reverse=True))
+    found = study_figures(claims, _study_cells(analysis), analysis.evidence.cards)
+    return tuple(sorted(found, key=telling, reverse=True))
 
 
 def published_times(analysis: Analysis) -> dict[int, list[tuple[Claim, bool]]]:
@@ -117,8 +112,11 @@ def published_times(analysis: Analysis) -> dict[int, list[tuple[Claim, bool]]]:
     return beside
 
 
-def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
-    """Return this machine's cells, the leading session's first, then the newest; and those named with it."""
+def _study_cells(analysis: Analysis) -> list[Cell]:
+    """Return this machine's cells, one of each work and card, and those of the sessions named with it.
+
+    The leading session's goes before others, then the newest.
+    """
     machines = {trial.machine for trial in analysis.own}
 
     def first(cell: Cell) -> tuple[bool, str, bool, int]:
@@ -126,27 +124,27 @@ def _study_cells(analysis: Analysis) -> tuple[list[Cell], list[Cell]]:
         return leads, "" if leads else f"{cell.started_at:%Y-%m-%d %H:%M}", cell.ranked, cell.throughput.n
 
     cells = sorted(analysis.page_cells, key=first, reverse=True)
-    own = [cell for cell in cells if cell.machine in machines]
-    return own, [cell for cell in cells if cell not in own and cell.session in analysis.request.named]
+    own = grouped_by((cell for cell in cells if cell.machine in machines), lambda cell: (cell.key, cell.card))
+    beside = (cell for cell in cells if cell.machine not in machines)
+    return [
+        *(alike[0] for alike in own.values()),
+        *(cell for cell in beside if cell.session in analysis.request.named),
+    ]
 
 
 def study_figures(
-    claims: Iterable[Claim], own: Sequence[Cell], beside: Sequence[Cell] = ()
+    claims: Iterable[Claim], cells: Sequence[Cell], cards: Sequence[Card] = ()
 ) -> tuple[StudyFigure, ...]:
-    """Return what each study published, with what was measured on its terms.
-
-    `own` are this machine's cells, of equal ones the one to draw first; `beside` are other machines' cells.
-    """
-    absolute = [claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN]
-    known = [claim for claim in absolute if claim.value is not None and claim.value > 0]
-    by_metric = grouped_by(known, lambda claim: (claim.study, claim.metric, claim.unit))
+    """Return what each study published, with those of the cells that were measured on its terms."""
+    absolute = (claim for claim in claims if claim.kind == "absolute" and claim.metric in DRAWN)
+    known = (claim for claim in absolute if claim.value is not None and claim.value > 0)
     found = []
-    for (study, metric, _), members in by_metric.items():
+    for (study, metric, _), members in grouped_by(known, lambda c: (c.study, c.metric, c.unit)).items():
         parts = grouped_by(members, _subject_of_picture)
         for part, same in parts.items():
-            figure = _figure(study, metric, same, own, beside)
+            rows = tuple(_row(alike, cells, cards) for alike in _works(same))
             differing = tuple(pair for at, pair in enumerate(part) if len({each[at] for each in parts}) > 1)
-            found.append(replace(figure, apart=differing))
+            found.append(StudyFigure(study, metric, rows, differing))
     return tuple(found)
 
 
@@ -156,115 +154,47 @@ def _subject_of_picture(claim: Claim) -> tuple[tuple[str, Value], ...]:
     return ("workload", claim.workload), ("protocol", claim.protocol), ("image_size", size)
 
 
-# Terms
+def _works(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
+    """Yield the claims of each row: in one where a protocol fixes a batch for each precision."""
+
+    def work(claim: Claim) -> Hashable:
+        asked = asked_by(claim, claim.of).less("precision", "batch_size", FRAMEWORK)
+        return asked.fields, tuple(sorted(asked.options))
+
+    for alike in grouped_by(claims, work).values():
+        batches = {(claim.of.precision, claim.of.batch_size) for claim in alike}
+        fixed = alike[0].protocol.startswith("published")
+        if fixed and len(batches) == len({precision for precision, _ in batches}):
+            yield alike
+        else:
+            yield from grouped_by(alike, lambda claim: claim.of.batch_size).values()
 
 
-@dataclass(frozen=True, slots=True)
-class RowTerms:
-    """The terms of one publication of a work, and its batches with the precision of each."""
-
-    asked: PartialKey
-    batches: frozenset[tuple[str | None, int]]
-
-    def differences(self, cell: Cell, metric: str) -> tuple[str, ...] | None:
-        """The names of the terms in which a cell differs; null where it has no such figure of this work."""
-        found = self.asked.differences(PartialKey.of(cell.key, cell.length).less(FRAMEWORK))
-        if not _has(cell, metric) or any(each.field in _SUBJECT for each in found):
-            return None
-        generated = cell.key.data_source == "generated" and not CLAIMED[metric].on_generated
-        return (
-            *(each.name for each in found),
-            *([] if self.takes_batch(cell.key.precision, cell.key.batch_size) else [NAMES["batch_size"]]),
-            *(["size of the model"] if scaled_down(cell) else []),
-            *([NAMES["data_source"]] if generated else []),
-        )
-
-    def takes_batch(self, precision: str | None, batch_size: int | None) -> bool:
-        """Whether a batch is one that was published for its precision, or for any where none was for it."""
-        if batch_size is None or not self.batches:
-            return True
-        same = {batch for published, batch in self.batches if published == precision}
-        return batch_size in (same or {batch for _, batch in self.batches})
-
-
-def _row_terms(claims: Sequence[Claim]) -> Iterable[RowTerms]:
-    """One for all where a published protocol fixes a batch for each precision, else one for each batch."""
-    for asked, members in grouped_by(claims, _asked).items():
-        batches = {(c.of.precision, c.of.batch_size) for c in members if c.of.batch_size is not None}
-        published = members[0].protocol.startswith("published")
-        if not batches or (published and len(batches) == len({precision for precision, _ in batches})):
-            yield RowTerms(asked, frozenset(batches))
-            continue
-        for size in dict.fromkeys(claim.of.batch_size for claim in members if claim.of.batch_size):
-            yield RowTerms(asked, frozenset(pair for pair in batches if pair[1] == size))
-
-
-def _asked(claim: Claim) -> PartialKey:
-    """The work and terms of a published figure, its precision, batch and framework aside."""
-    asked = asked_by(claim, claim.of).less("precision", "batch_size", FRAMEWORK)
-    return PartialKey(asked.fields, tuple(sorted(asked.options)))
-
-
-def _has(cell: Cell, metric: str) -> bool:
-    """Return whether a cell has a figure of a claims' metric that a row may have."""
-    figure = measured_of(cell, metric)
-    shorter = metric in OF_A_PASS and FEWER_IMAGES in dict(cell.key.options)
-    known = figure is not None and figure.mean is not None and figure.mean > 0
-    return known and not shorter and cell.key.protocol != LOADER_ALONE
-
-
-# Rows
-
-
-def _figure(
-    study: str, metric: str, claims: Sequence[Claim], own: Sequence[Cell], beside: Sequence[Cell]
-) -> StudyFigure:
-    terms = list(_row_terms(claims))
-    mine = [alike[0] for alike in grouped_by(own, lambda cell: (cell.key, cell.card)).values()]
-    found: dict[RowTerms, list[Claim | Cell]] = {each: [] for each in terms}
-    apart: list[tuple[str, ...]] = []
-    otherwise: dict[RowTerms, list[Cell]] = {}
-    for claim in claims:
-        of = _asked(claim), claim.of.precision, claim.of.batch_size
-        found[next(each for each in terms if each.asked == of[0] and each.takes_batch(*of[1:]))].append(claim)
-    for cell in (*mine, *beside):
-        apart_by = {each: each.differences(cell, metric) for each in terms}
-        differing = {each: names for each, names in apart_by.items() if names is not None}
-        nearest = min(differing, key=lambda each: len(differing[each]), default=None)
-        if nearest is not None and not differing[nearest]:
-            found[nearest].append(cell)
-        elif nearest is not None and differing[nearest] == _LOADER:
-            otherwise.setdefault(nearest, []).append(cell)
-        elif nearest is not None and any(cell is one for one in mine):
-            apart.append(differing[nearest])
-    for each, cells in otherwise.items():
-        # What loads as published goes before what does not.
-        fed = {_place(source) for source in found[each] if isinstance(source, Cell)}
-        found[each] += (cell for cell in cells if _place(cell) not in fed)
-    loose = {id(cell) for cells in otherwise.values() for cell in cells}
-    rows = [_row(sources, metric, loose) for sources in found.values() if sources]
-    return StudyFigure(study, metric, tuple(rows), tuple(apart))
-
-
-def _place(cell: Cell) -> tuple[str, str, str]:
-    return cell.machine, cell.card, cell.key.precision
-
-
-def _row(sources: Sequence[Claim | Cell], metric: str, loose: Collection[int]) -> StudyRow:
-    """Return the sources over the best of them, the best first; `loose` are the ids with another loader."""
-    entries = [replace(_entry(source, metric), loader=id(source) in loose) for source in sources]
+def _row(claims: Sequence[Claim], cells: Iterable[Cell], cards: Sequence[Card]) -> StudyRow:
+    """Return the claims of a row with the cells that did their work, over the best, the best first."""
+    metric = claims[0].metric
+    beside = {
+        id(cell): (cell, all("loader" in terms for terms in met))
+        for cell in cells
+        if (met := [each for claim in claims if (each := terms_beside(claim, cell, cards)) is not None])
+    }
+    # What loads as published goes before what does not.
+    fed = {_place(cell) for cell, loader in beside.values() if not loader}
+    shown = [(cell, loader) for cell, loader in beside.values() if not loader or _place(cell) not in fed]
+    entries = [StudyEntry(claim, claim.of.precision or "", claim.value or 0.0) for claim in claims]
+    entries += [
+        StudyEntry(cell, cell.key.precision, figure.mean or 0.0, loader=loader)
+        for cell, loader in shown
+        if (figure := measured_of(cell, metric))
+    ]
     values = [entry.value for entry in entries]
-    if CLAIMED[metric].more_is_better:
-        scaled = [replace(entry, scaled=max(values) / entry.value) for entry in entries]
-    else:
-        scaled = [replace(entry, scaled=entry.value / min(values)) for entry in entries]
-    first = next(source for source in sources if isinstance(source, Claim))
-    return StudyRow(first, tuple(sorted(scaled, key=lambda entry: entry.scaled)))
+    more = CLAIMED[metric].more_is_better
+    scaled = [
+        replace(entry, scaled=max(values) / entry.value if more else entry.value / min(values))
+        for entry in entries
+    ]
+    return StudyRow(claims[0], tuple(sorted(scaled, key=lambda entry: entry.scaled)))
 
 
-def _entry(source: Claim | Cell, metric: str) -> StudyEntry:
-    if isinstance(source, Claim):
-        return StudyEntry(source, source.of.precision or "", source.value or 0.0)
-    figure = measured_of(source, metric)
-    assert figure is not None and figure.mean is not None
-    return StudyEntry(source, source.key.precision, figure.mean)
+def _place(cell: Cell) -> Hashable:
+    return cell.machine, cell.card, cell.key.precision

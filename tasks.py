@@ -173,17 +173,19 @@ def try_(
     "baseline question",
     help={
         "session": "the session that the page leads with (default: its newest); several are held together",
+        "mine": "a session that is yours, though another machine's id is on it; may be given again",
         "bundle": "bundles to take in place of results/: a file, a folder or a pattern; may be given again",
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
         **ASKED,
     },
-    iterable=["bundle", "session", "sha256"],
+    iterable=["bundle", "session", "mine", "sha256"],
 )
 def report(
     settings: Settings,
     session: list[str] | None = None,
+    mine: list[str] | None = None,
     bundle: list[str] | None = None,
     expect: str = "",
     pdf: bool = False,
@@ -199,9 +201,9 @@ def report(
     from commands.report import ReportOptions, make_report
 
     asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
-    bundles, named = tuple(map(Path, bundle or ())), tuple(session or ())
+    bundles, named, own = tuple(map(Path, bundle or ())), tuple(session or ()), tuple(mine or ())
     how = ReportOptions(
-        named, settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf, asked=asked
+        named, own, settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf, asked=asked
     )
     make_report(ROOT, how)
 
@@ -261,7 +263,7 @@ def quote() -> None:
 @line.verb(
     help={
         "out": "the file to write (default: report/out/gpudyno-<session>.tar.gz)",
-        "session": "pack this alone (default: all that the page uses, except what came with the clone)",
+        "session": "pack this alone (default: all of this machine that the page uses)",
         "margin": "how far below its figure a delivered machine may be (default: 0.05)",
         "sign": "a key of OpenSSH's to sign it with",
         "stamp": "a time stamp (RFC 3161) over what --statement-out wrote",

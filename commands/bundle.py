@@ -15,7 +15,7 @@ from harness.bundle.envelope import Envelope
 from harness.bundle.judgement import Demand, Judgement, judge
 from harness.bundle.statement import Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
-from harness.files import command_output, write_then_rename
+from harness.files import write_then_rename
 from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import plan_questions
 from harness.record import store
@@ -87,33 +87,24 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
         datetime.now(UTC),
         how.session,
         machine_id(user_state_folder()),
-        committed=committed_sessions(root),
+        own=store.own_sessions(root),
         questions=plan_questions(root),
     )
     here = analyse(evidence_in(root, purchase=False), request)
-    if here.came_with_clone:
+    if here.of_others:
         raise UserError(
-            f"nothing has been measured on this machine yet, and session '{here.lead}' came with this clone",
-            remedy="run `invoke build run` first, or name a session by --session",
+            f"nothing has been measured on this machine yet: {here.of_others} sessions are of other machines",
+            remedy="run `invoke build run` first, or say which is yours by `invoke report --mine SESSION`",
         )
     if here.lead is None or not here.standing:
         raise UserError("nothing has been measured here yet", remedy="run `invoke build run` first")
     return here
 
 
-def committed_sessions(root: Path) -> frozenset[str]:
-    """Return the sessions that the clone came with; none where it is no clone of git's."""
-    listed = command_output(
-        "git", "-C", str(root), "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "results"
-    )
-    return frozenset(store.session_folders((listed or "").split("\0")))
-
-
 def _own(here: Analysis) -> list[str]:
-    """Return the page's sessions, without other machines' sessions that came with the clone."""
-    machines = {session.id: session.machine for session in here.evidence.results.sessions}
-    came = here.request.committed
-    return [name for name in here.standing if name not in came or machines[name] == here.request.machine]
+    """Return those of the page's sessions that are this machine's."""
+    own = {one.id for one in here.evidence.results.sessions if one.machine == here.request.machine}
+    return [name for name in here.standing if name in own | here.request.own]
 
 
 def _written(

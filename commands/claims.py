@@ -17,6 +17,7 @@ from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
+from harness.record.store import own_sessions
 from harness.run.choice import known_speeds
 from harness.run.obstacles import prepare_line
 from harness.run.setup import RunSetup, prepare_for_cards
@@ -119,10 +120,12 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, prospects.ways, prospects.barred)
     evidence, machine = evidence_in(root), machine_id(user_state_folder())
-    # The sessions of other machines answer nothing here.
-    others = frozenset(session.id for session in evidence.results.sessions if session.machine != machine)
     request = AnalysisRequest(
-        datetime.now(UTC), machine=machine, ways=prospects.ways, barred=prospects.barred, committed=others
+        datetime.now(UTC),
+        machine=machine,
+        ways=prospects.ways,
+        barred=prospects.barred,
+        own=own_sessions(root),
     )
     if (root / FOLDER).is_dir():
         published = [row for table in read_tables(root).values() for row in table]

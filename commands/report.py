@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from commands.bundle import committed_sessions
 from commands.expect import expect_cards, expected_speeds, paper_speeds
 from commands.prospects import find_prospects
 from commands.recipient import bundle_files, judged, together
@@ -74,6 +73,8 @@ class ReportOptions:
 
     sessions: tuple[str, ...] = ()
     """The first leads."""
+    mine: tuple[str, ...] = ()
+    """Sessions to count as this machine's from now on."""
     baseline: str | None = None
     question: Question | None = None
     bundles: tuple[Path, ...] = ()
@@ -89,6 +90,8 @@ class ReportOptions:
 
 def make_report(root: Path, how: ReportOptions) -> None:
     """Write the page, and print in a few lines what it holds, where it is, and what to do next."""
+    for session in how.mine:
+        store.keep_as_own(root, session)
     out = page_folder(root)
     analysis, written = write_report(root, out, how)
     screen = Screen()
@@ -123,7 +126,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         evidence = evidence_in(root, together(bundles), purchase=not how.verifies)
         analysis = analyse(evidence, request)
     else:
-        request = replace(request, committed=committed_sessions(root))
+        request = replace(request, own=store.own_sessions(root))
         analysis = analyse(evidence_in(root), request)
         ahead, logs = find_prospects(root, analysis), _log_ends(root, analysis)
         request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)

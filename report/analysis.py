@@ -60,9 +60,9 @@ class AnalysisRequest:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, it leads with one that is not `committed`, of these or of all with one that trains and is mostly
-    proven, else with any. `baseline` (part of a card's name, a label or a precision) fixes what 1.00 is,
-    `margin` how far below its figures a delivered machine may be.
+    has none, none leads: figures are then of one that trains and is mostly proven, else of any. `baseline`
+    (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
+    delivered machine may be.
     """
 
     now: datetime
@@ -70,8 +70,8 @@ class AnalysisRequest:
     machine: str | None = None
     baseline: str | None = None
     margin: float = MARGIN
-    committed: frozenset[str] = frozenset()
-    """Sessions that came with the clone, of whatever machine."""
+    own: frozenset[str] = frozenset()
+    """More sessions of this machine: it has another id in each new container."""
     question: Question | None = None
     """What the line asks, in place of all that would follow from the records."""
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -110,8 +110,8 @@ class Analysis:
     trials: tuple[TrialResult, ...]
     """Every trial that trains."""
     lead: str | None
-    came_with_clone: bool
-    """Whether another machine's session leads, since the clone came with it and nothing was measured here."""
+    of_others: int
+    """How many sessions are on record where all are of other machines, and none was asked for; else 0."""
     cells: tuple[Cell, ...]
     """The cells of all sessions."""
     own_cells: tuple[Cell, ...]
@@ -176,7 +176,7 @@ class Analysis:
     def _compared(self, factor: Factor) -> Comparison | None:
         """Sides of the leading session and of those named with it; of machines all that did its work."""
         named = self.request.named or (self.lead,)
-        trials = () if self.came_with_clone else tuple(t for t in self.trials if t.session in named)
+        trials = () if self.of_others else tuple(t for t in self.trials if t.session in named)
         known = self.cells if factor != "stack" else cells_of(trials)
         sessions = {trial.session for trial in trials}
         usable = known if factor == "batch" else without_sweeps(known, self.lead)
@@ -198,7 +198,7 @@ class Analysis:
     @cached_property
     def own(self) -> tuple[TrialResult, ...]:
         """The leading session's trials; none where that came with the clone."""
-        if self.came_with_clone:
+        if self.of_others:
             return ()
         return tuple(trial for trial in self.trials if trial.session == self.lead)
 
@@ -243,7 +243,7 @@ class Analysis:
     @property
     def with_ceilings(self) -> list[TrialResult]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
-        lead = None if self.came_with_clone else self.lead
+        lead = None if self.of_others else self.lead
         machines = {trial.machine for trial in self.on_record if trial.session == lead}
         ceilings = [trial for trial in self.on_record if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
@@ -281,15 +281,16 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         raise UserError(
             f"there is no record of session '{text.clean(asked, 40)}'", remedy="name a session in results/"
         )
-    own_sessions = frozenset(session.id for session in sessions if session.machine == request.machine)
+    own_sessions = request.own | {session.id for session in sessions if session.machine == request.machine}
     named = request.machine is not None
-    lead = request.session or leading_session(on_record, own_sessions, request.committed, named=named)
+    lead = request.session or leading_session(on_record, own_sessions, named=named)
     # A second stack is compared with the first in its own session, and is in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
     cells = cells_of(first)
-    came_with_clone = request.session is None and lead in request.committed - own_sessions
-    own_cells = tuple(cell for cell in cells if cell.session == lead and not came_with_clone)
+    foreign = named and request.session is None and lead not in own_sessions
+    of_others = len({trial.session for trial in on_record}) if foreign else 0
+    own_cells = tuple(cell for cell in cells if cell.session == lead and not of_others)
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     earlier = earlier_sessions(trials, lead)
@@ -302,12 +303,12 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         on_record=on_record,
         trials=trials,
         lead=lead,
-        came_with_clone=came_with_clone,
+        of_others=of_others,
         cells=cells,
         own_cells=own_cells,
         here=here,
         others=others,
-        checks=() if came_with_clone else checked_cards(on_record, lead, evidence.cards, evidence.published),
+        checks=() if of_others else checked_cards(on_record, lead, evidence.cards, evidence.published),
         spreads=spreads,
         verdicts=judge(evidence.claims.claims, here, others, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,

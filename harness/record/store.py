@@ -53,6 +53,25 @@ def clone_state_folder(root: Path) -> Path:
     return results_folder(root) / ".state"
 
 
+def own_sessions(root: Path) -> frozenset[str]:
+    """Return the sessions that this clone ran, or that its user called his own by `report --mine`."""
+    with suppress(OSError):
+        return frozenset(_own_list(root).read_text(encoding="utf-8").split())
+    return frozenset()
+
+
+def keep_as_own(root: Path, session: str) -> None:
+    """Count a session as this clone's own from now on."""
+    if session not in own_sessions(root):
+        _own_list(root).parent.mkdir(parents=True, exist_ok=True)
+        with _own_list(root).open("a", encoding="utf-8") as file:
+            file.write(f"{session}\n")
+
+
+def _own_list(root: Path) -> Path:
+    return clone_state_folder(root) / "own-sessions.txt"
+
+
 def session_folder(root: Path, session: Session) -> Path:
     """Return results/<date>/<machine>-<session>."""
     return results_folder(root) / f"{session.started_at:%Y-%m-%d}" / f"{session.label}-{session.id}"

@@ -75,6 +75,7 @@ def next_session_number(kept: Path, root: Path, machine: str) -> int:
 def open_session(root: Path, session: Session) -> Session:
     """Open a new session: writes its session.json."""
     path = store.write_session(root, session)
+    store.keep_as_own(root, session.id)
     folder = path.parent.relative_to(store.results_folder(root)).as_posix()
     store.write_whole(_pointer_path(root, session.plan, session.against), folder + "\n", replace=True)
     return session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.trial import PROVEN, TrialResult, most_proven
@@ -11,27 +11,29 @@ SELFCHECK = "selfcheck"
 """The plan that measures no work of a user's: it leads no page where there are others, and joins none."""
 
 
-def leading_session(
-    every: Sequence[TrialResult], own: Collection[str], committed: Collection[str], *, named: bool
-) -> str | None:
+def leading_session(every: Sequence[TrialResult], own: Collection[str], *, named: bool) -> str | None:
     """The session to lead with: a self-check only where nothing else is.
 
-    It is the newest of this machine's `own`. Where these have no trial and the machine is `named`, it is one
-    that is not `committed`, of these or of all with one that trains and is mostly proven, else any. Nothing
-    is the newest of several machines: that with the most trials leads.
+    It is the newest of this machine's `own`: of the id that it bore last. Where these have no trial and the
+    machine is `named`, it is one that trains and is mostly proven, else any; nothing is the newest of several
+    machines: that with the most trials leads.
     """
     trials = [trial for trial in every if not trial.is_ceiling or trial.is_card_check]
     measured = [trial for trial in trials if trial.record.plan != SELFCHECK] or trials
     candidates = [trial for trial in measured if trial.session in own]
-    if named and not candidates:
-        candidates = [trial for trial in measured if trial.session not in committed] or measured
-        candidates = _of_proven_sessions(candidates) or candidates
+    if candidates:
+        machine = max(candidates, key=lambda trial: trial.started_at).machine
+        return _newest(trial for trial in candidates if trial.machine == machine)
+    candidates = _of_proven_sessions(measured) if named else []
     candidates = candidates or measured
     if not candidates:
         return None
     of_machines = grouped_by(candidates, lambda trial: trial.machine)
-    most = max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))
-    return max(of_machines[most], key=lambda trial: trial.turn).session
+    return _newest(of_machines[max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))])
+
+
+def _newest(of_machine: Iterable[TrialResult]) -> str:
+    return max(of_machine, key=lambda trial: trial.turn).session
 
 
 def _of_proven_sessions(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -53,7 +53,7 @@ def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
 
 
 def write(root: Path, records: Sequence[Record]) -> Path:
-    """Records with the summaries that their samples give, their sessions, a plan, cards, images and locks."""
+    """Records with the summaries that their samples give, own sessions, a plan, cards, images and locks."""
     (root / "plans").mkdir(parents=True, exist_ok=True)
     (root / "plans" / "constructed.toml").write_text(PLAN)
     (root / "results").mkdir(exist_ok=True)
@@ -66,6 +66,7 @@ def write(root: Path, records: Sequence[Record]) -> Path:
     for members in sessions.values():
         session = session_of(members, hashlib.sha256(PLAN.encode()).hexdigest())
         store.write_session(root, session)
+        store.keep_as_own(root, session.id)
         places = {trial.id: place for place, trial in enumerate(session.trials)}
         for record in map(_installed, members):
             whole = judge_trial(record) if record.measurement else None

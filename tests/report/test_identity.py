@@ -70,20 +70,23 @@ def test_sessions_from_before_they_were_counted_come_first_and_by_date(root: Pat
     assert led_by(replace(results, sessions=one_counted)) == sessions[0].id
 
 
-def test_what_was_brought_goes_before_what_came_with_the_clone_and_that_is_nobody_s_own_here(root: Path):
+def test_a_session_is_own_by_its_machine_or_the_clone_s_list_and_no_other_leads(root: Path):
     results = results_of(root)
     ids = [session.id for session in numbered(results)]
     now = max(stored.record.started_at for stored in results.records)
 
-    def asked(committed: list[str], machine: str) -> Analysis:
-        request = AnalysisRequest(now, machine=machine, committed=frozenset(committed))
-        return analyse(Evidence(results, ClaimSet(), ()), request)
+    def asked(own: list[str], machine: str) -> Analysis:
+        return analyse(
+            Evidence(results, ClaimSet(), ()), AnalysisRequest(now, machine=machine, own=frozenset(own))
+        )
 
-    brought = asked(ids[1:], "f" * 12)
-    assert brought.lead == ids[0] and brought.own
+    listed = asked(ids[:1], "f" * 12)
+    assert listed.lead == ids[0] and listed.own and not listed.of_others
     for machine, measured in (("f" * 12, False), (results.sessions[0].machine, True)):
-        found = asked(ids, machine)
+        found = asked([], machine)
         assert found.here and bool(found.own) == bool(found.own_cells) == measured
+        assert found.of_others == (0 if measured else len(ids))
+        assert measured or found.clause is None
 
 
 @pytest.mark.parametrize("name", ["{} (1)", "0-{}-copy"])

@@ -101,6 +101,7 @@ class _Home:
         self.records = [each.record for each in store.session_records(root, session)]
         if new:
             store.write_session(root, self.session)
+            store.keep_as_own(root, self.session.id)
 
     def bring(
         self, place: Place, attempt: Attempt, started: Started, exit: Exit, say: SayLine

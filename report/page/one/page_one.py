@@ -26,11 +26,7 @@ _SEVERITY = {"stop": 0, "care": 1, "good": 2}
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     """Page one of an analysis, by what is asked."""
     kind, made = _answered(analysis, systems)
-    own = [
-        trial
-        for trial in analysis.on_record
-        if trial.session == analysis.lead and not analysis.came_with_clone
-    ]
+    own = [trial for trial in analysis.on_record if trial.session == analysis.lead and not analysis.of_others]
     shown = _counted(analysis, made.cells)
     source = Source(
         written=analysis.request.now,
@@ -65,7 +61,7 @@ def _answered(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]:
         return "cost", cost.page(analysis, systems)
     if question.kind == "sound" and analysis.checks:
         return "sound", sound.page(analysis, systems)
-    if analysis.came_with_clone or not any(trial.session == analysis.lead for trial in analysis.on_record):
+    if analysis.of_others or not any(trial.session == analysis.lead for trial in analysis.on_record):
         return "nothing", unanswered.nothing(analysis, systems)
     if not any(cell.verdict != "invalid" for cell in analysis.own_cells):
         limits = device_limits.page(analysis, systems)
@@ -90,7 +86,7 @@ def _counted(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     return [
         trial
         for trial in analysis.on_record
-        if (trial.session == analysis.lead and not analysis.came_with_clone and trial.path not in tried)
+        if (trial.session == analysis.lead and not analysis.of_others and trial.path not in tried)
         or (trial.session != analysis.lead and (trial.machine, trial.session) in sessions)
     ]
 

@@ -28,7 +28,7 @@ def nothing(analysis: Analysis, systems: Systems) -> AnswerPage:
     """Return the published studies, where nothing of this machine is on record."""
     drawn, rows = published_studies(analysis, systems)
     return AnswerPage(
-        headline=Sentence("nothing", {"rows": rows}),
+        headline=Sentence("nothing", {"rows": rows, "sessions": analysis.of_others}),
         picture=drawn.picture if drawn else None,
         template="nothing",
         table=rows,

@@ -12,7 +12,7 @@ from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
 from harness.machine import look_at_machine
 from harness.plan import plan_file
-from harness.record import Record
+from harness.record import Gpu, Record
 from harness.run.session import find_open_session
 from harness.settings import Settings
 from harness.summary.contradictions import shares_steps
@@ -21,6 +21,7 @@ from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import RequirementResult
 from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
+from report.compare.box import BoxCards, CardBehind, cards_behind
 from report.page import render
 from report.stats.intervals import LEVEL
 
@@ -53,7 +54,9 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None, aske
     _refuse_copies(was, now)
     _refuse_other(not_as_ordered(was, now))
     print(f"\nDelivered, session {chosen}:")
-    _answer(clause.judge(ordered.clause, delivered.own_cells, delivered.own))
+    every = any(one.leading_session and one.leading_session.cards for one in (ordered, delivered))
+    results = clause.judge(ordered.clause, delivered.own_cells, delivered.own)
+    _answer(results, delivered.box, cards_behind(delivered.own), whole=every)
 
 
 def _measured(root: Path, settings: Settings, ordered: Analysis, bundled: Collection[str]) -> str:
@@ -94,12 +97,33 @@ def _refuse_other(found: Sequence[MachineDifference]) -> None:
         raise GateError(f"NOT THE MACHINE THAT WAS ORDERED: {differences[0]}")
 
 
-def _answer(results: Sequence[RequirementResult]) -> None:
+def _card_words(gpu: Gpu) -> str:
+    return f"card {gpu.index}" + (f" ({gpu.bus})" if gpu.bus else "")
+
+
+def _answer(
+    results: Sequence[RequirementResult], box: BoxCards, behind: Sequence[CardBehind], *, whole: bool
+) -> None:
+    """Print what was reached; raise GateError for what was not, UserError for what is not known.
+
+    With `whole` that is also a card that was not measured.
+    """
+    if box.present > 1:
+        print(f"  {len(box.measured)} of {box.present} cards measured")
     for result in results:
         print(f"  {_sentence(result)}")
+    for one in behind:
+        said = f"{one.ratio:.3f} of the others' mean, where a sound one reaches {one.least:.3f}"
+        print(f"  NOT REACHED: {_card_words(one.gpu)}: {said}")
     missed = sum(result.passed is False for result in results)
     if missed:
         raise GateError(f"FAIL: {missed} of {len(results)} figures were not reached")
+    if behind:
+        raise GateError(f"FAIL: {_card_words(behind[0].gpu)} lies behind the others")
+    if whole and box.missing:
+        raise UserError(
+            f"{_card_words(box.missing[0])} was not measured, so there is no answer", remedy=WHOLE_PLAN
+        )
     for result in results:
         if result.passed is None:
             raise UserError(f"{result.demand.what}: {result.why}, so there is no answer", remedy=WHOLE_PLAN)

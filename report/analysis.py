@@ -22,6 +22,7 @@ from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.claims.judging_plan import JudgingPlan
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
+from report.compare.box import BoxCards, cards_of_box
 from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.cells import Cell, cells_of, own_and_beside
 from report.compare.comparison import Comparison, compare_sides
@@ -201,6 +202,12 @@ class Analysis:
         if self.of_others:
             return ()
         return tuple(trial for trial in self.trials if trial.session == self.lead)
+
+    @cached_property
+    def box(self) -> BoxCards:
+        """The cards of the leading session's machine."""
+        lead = None if self.of_others else self.lead
+        return cards_of_box(trial for trial in self.on_record if trial.session == lead)
 
     @cached_property
     def parities(self) -> tuple[Parity, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.record import Finding, finding
 from harness.record.finding import finding_fault as fault_of
 from harness.record.finding import finding_label, finding_sentence
 from report import text
+from report.compare.box import BoxCards, CardBehind, cards_behind, cards_of_box, least_ratio
 from report.compare.cells import Cell
 from report.compare.partial_key import PartialKey
 from report.compare.spread import UnitSpread, missing_share
@@ -64,11 +65,20 @@ class AcceptanceClause:
     """How many of the order's own runs their surroundings disturbed."""
     spread: UnitSpread
     """How far units of the ordered card lie apart."""
+    box: BoxCards = field(default_factory=BoxCards)
+    behind: tuple[CardBehind, ...] = ()
+    """The order's own cards that are too slow beside its others."""
 
     @property
     def unproven(self) -> bool:
         """Whether a test of the order was too short, so that this is a first look and no clause."""
         return any(demand.unproven for demand in self.demands)
+
+    @property
+    def least_beside(self) -> float | None:
+        """What each card must reach of the mean of the others; null for one card."""
+        cards = self.box.present
+        return least_ratio(cards, len(self.demands)) if cards > 1 else None
 
     @property
     def missing_share(self) -> float:
@@ -86,7 +96,8 @@ def clause(
         return None
     trials = [trial for cell in usable for trial in cell.trials]
     spread = spreads.get(demands[0].card, UnitSpread())
-    return AcceptanceClause(margin, demands, sum(disturbed(trial) for trial in trials), spread)
+    spoiled = sum(disturbed(trial) for trial in trials)
+    return AcceptanceClause(margin, demands, spoiled, spread, cards_of_box(trials), cards_behind(trials))
 
 
 def _demand(cell: Cell) -> SpeedRequirement | None:

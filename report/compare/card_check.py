@@ -1,8 +1,8 @@
 """Whether a card is as it should be: each measured thing beside what is known of it, and what a check shows.
 
-What is known comes from other cards of this model on record (of the same machine, where it has some), else
-from published figures of this card, else from the share of its peak that cards of its architecture reach. A
-card under test never enters its own expectation.
+What is known comes from other cards of this model on record, else from published figures of this card, else
+from the share of its peak that cards of its architecture reach. A card under test never enters its own
+expectation. Cards of one machine are held against each other, and their medians against what else is known.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy import special
 from harness.record import Finding, Gpu
 from harness.record.measurement import CardCheck
 from harness.record.published.cards import Card, find_card
+from report.compare.box import ALPHA
 from report.expected.networks import CardFigures, PublishedSpeeds, known_network
 from report.expected.products import KnownSpeed, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
@@ -28,8 +29,6 @@ from report.trials.trial import TrialResult
 
 PLANS = ("card", "card-long", "quick")
 """Those that check a card; the first two train nothing else."""
-ALPHA = 0.05
-"""All of a check's measured things together call at most so many sound cards slow."""
 WIDEST_LOSS = 0.75
 """What would not find a smaller loss is not known."""
 GAP = 0.06
@@ -114,6 +113,8 @@ class CheckedCard:
     tested_bytes: int
     load: tuple[tuple[float, float], ...]
     longest: TrialResult
+    box: tuple[CheckedSpeed, ...] = ()
+    """The medians over all cards of its machine; empty where it is the only one."""
 
     @property
     def slow(self) -> tuple[CheckedSpeed, ...]:
@@ -138,9 +139,14 @@ class CheckedCard:
             return "differs"
         if self.flips:
             return "flips"
-        if self.slow or self.link:
+        if self.slow or self.link or self.slow_box:
             return "slow"
         return "sound" if self.known else "unknown"
+
+    @property
+    def slow_box(self) -> tuple[CheckedSpeed, ...]:
+        """What all cards of its machine together are too slow in."""
+        return tuple(one for one in self.box if one.state == "slow")
 
 
 def checked_cards(
@@ -160,7 +166,8 @@ def checked_cards(
         mine = [trial for trial in every if trial.session == session]
         if device and any(map(_check_of, mine or every)):
             found.append((not mine, _checked(device, mine or every, usable, cards, published)))
-    return tuple(card for _, card in sorted(found, key=lambda one: (one[0], STATES.index(one[1].state))))
+    worst = sorted(found, key=lambda one: (one[0], STATES.index(one[1].state), -len(one[1].slow)))
+    return tuple(card for _, card in worst)
 
 
 def _measures(trial: TrialResult) -> bool:
@@ -196,20 +203,26 @@ def _checked(
     card = find_card(name, cards)
     measured = _figures(mine)
     beside = [_figures(one) for one in grouped_by(others, lambda trial: device_of(trial.record)).values()]
+    here = [one for one in beside if next(iter(one.values()))[0][0] == device[0]]
+    elsewhere = [one for one in beside if one not in here]
     reached = _by_model(every, cards)
-    known = {
-        key: known_of(key, [one[key] for one in beside if key in one], device[0], card, published.products)
-        or known_network(key, card, published.networks, reached)
-        for key in measured
-    }
-    judged = sum(one is not None and one.sd is not None for one in known.values())
+
+    def judged(figures: CardFigures, others: Sequence[CardFigures]) -> tuple[CheckedSpeed, ...]:
+        known = {
+            key: known_of(
+                key, [one[key] for one in others if key in one], device[0], card, published.products
+            )
+            or known_network(key, card, published.networks, reached)
+            for key in figures
+        }
+        paper = {key: _paper(key, card, checks[0]) for key in figures}
+        return speeds_of(figures, known, paper, len(here) + 1 + bool(here))
+
     load = levels(longest)
     return CheckedCard(
         unit=device[1],
-        speeds=tuple(
-            speed_of(key, [value for _, value in values], known[key], judged, _paper(key, card, checks[0]))
-            for key, values in measured.items()
-        ),
+        speeds=judged(measured, here or elsewhere),
+        box=judged(_medians([measured, *here]), elsewhere) if here else (),
         flips=two_speeds([speed for _, speed in load]),
         differences=(*_other_bits(checks), *_between(checks, others), *_faults(mine)),
         findings=tuple(
@@ -254,8 +267,39 @@ def _place(name: str) -> int:
     return next((place for place, start in enumerate(ORDER) if name.startswith(start)), len(ORDER))
 
 
+def _medians(cards: Sequence[CardFigures]) -> CardFigures:
+    """Return each thing's median of each card that measured it."""
+    names = dict.fromkeys(name for one in cards for name in one)
+    return {
+        name: [(one[name][0][0], median(value for _, value in one[name])) for one in cards if name in one]
+        for name in names
+    }
+
+
+def speeds_of(
+    figures: CardFigures,
+    known: Mapping[str, KnownSpeed | None],
+    paper: Mapping[str, float | None],
+    judged: int = 1,
+) -> tuple[CheckedSpeed, ...]:
+    """Return the measured things of a card with their ranges; so many cards are `judged` together.
+
+    By Simes (1986): where the k slowest of n things all lie below the range at k ÷ n of a card's share of
+    ALPHA, that range holds. It is no wider than the one by which one thing alone is slow.
+    """
+    rates = {key: [rate for _, rate in values] for key, values in figures.items()}
+    chances = sorted(
+        float(special.ndtr(math.log(median(rates[key]) / of.middle) / of.sd))
+        for key, of in known.items()
+        if of is not None and of.sd is not None
+    )
+    step = ALPHA / (judged * max(len(chances), 1))
+    slow = max((k for k, chance in enumerate(chances, 1) if chance <= k * step), default=1)
+    return tuple(speed_of(key, rates[key], known[key], ALPHA / (slow * step), paper[key]) for key in figures)
+
+
 def speed_of(
-    name: str, values: Sequence[float], known: KnownSpeed | None, judged: int, paper: float | None = None
+    name: str, values: Sequence[float], known: KnownSpeed | None, judged: float, paper: float | None = None
 ) -> CheckedSpeed:
     """Return a measured thing with its range, by which all that are `judged` together call few cards slow."""
     unit = "TFLOP/s" if name.startswith("gemm_") else "GB/s"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.record import Factor
+from harness.summary.trial_devices import used_cards
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
@@ -101,7 +102,9 @@ def _model(side: ComparedSide) -> str:
 
 
 def _unit(side: ComparedSide) -> str:
-    return f"{text.short_card(side.card)} {str(dict(side.values).get('unit'))[:6]}"
+    gpu = next((gpu for cell in side.cells for gpu in used_cards(cell.trials[0].record)), None)
+    name = f"card {gpu.index} ({gpu.bus})" if gpu and gpu.bus else str(dict(side.values).get("unit"))[:6]
+    return f"{text.short_card(side.card)} {name}"
 
 
 _NAMES: Mapping[Factor, Callable[[ComparedSide], str]] = {

@@ -49,6 +49,11 @@ def session_of(records: Sequence[Record], plan_sha256: str) -> Session:
         started_at=first.started_at - timedelta(minutes=first.order),
         order_seed=1,
         trials=tuple({record.trial.id: record.trial for record in records}.values()),
+        cards=tuple(
+            gpu.unit or ""
+            for gpu in first.machine.gpus
+            if any(record.trial.asked.card is not None for record in records)
+        ),
     )
 
 

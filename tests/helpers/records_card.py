@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from harness.record import Finding, Gpu, Limit, PrecisionFound, Record
+from harness.record import Finding, Gpu, Limit, PrecisionFound, Record, TrialSpec
 from harness.record.measurement import CardCheck, Flops, MemoryPattern, Replay, TimedPart
 from harness.record.series import Series
 from tests.helpers import records_builder as build
@@ -152,6 +153,30 @@ def checked_card(
         asked = build.trial(NET, "amp-fp16", 1, batch_size=256, data="synthetic")
         failure = build.out_of_memory()
         found.append(build.record(asked, None, on=on, session=session, order=5, plan="card", failure=failure))
+    return found
+
+
+def checked_box(loss: Mapping[int, float], missing: int | None = None, works: int = 4) -> list[Record]:
+    """One session of plan `card` on eight cards, each slower by its `loss`; one may be missing."""
+    gpus = tuple(
+        Gpu(
+            index=at,
+            vendor="NVIDIA",
+            name="Constructed Card A",
+            unit=f"{at:x}" * 16,
+            bus=f"0000:{at + 27:02x}:00.0",
+        )
+        for at in range(8)
+    )
+    found = []
+    for gpu in gpus:
+        speed = (1 - loss.get(gpu.index, 0.0)) * (1 + 0.01 * math.sin(gpu.index))
+        for one in () if gpu.index == missing else checked_card(f"{gpu.index:x}", speed=speed)[-works:]:
+            asked = one.trial.asked.model_copy(update={"card": gpu.index})
+            trial = TrialSpec.from_request(asked, one.trial.repeat, seed=1, timeout_seconds=60.0)
+            changes = {"trial": trial, "session": CHECKED, "cards_given": (gpu.index,), "order": len(found)}
+            machine = one.machine.model_copy(update={"gpus": gpus})
+            found.append(one.model_copy(update={**changes, "machine": machine}))
     return found
 
 

@@ -9,6 +9,7 @@ from harness.record.finding import count_labels
 from report import text
 from report.analysis import Analysis
 from report.claims.matching import smaller
+from report.compare.box import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, device_limits, faster, holds, reach, sound, unanswered
 from report.page.one.answering import AnswerPage
@@ -108,6 +109,8 @@ def _chips(
     """Yield what a reader must know of any answer: its data, its runs, and its software."""
     if any(cell.key.data_source == "generated" for cell in cells):
         yield Chip("stop", "generated-data", "workloads")
+    if analysis.question.kind == "sound" or analysis.question.by == "unit":
+        yield from _of_box(analysis)
     yield from _of_runs(trials)
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
@@ -125,6 +128,14 @@ def _chips(
         yield Chip("good", "same-software", "ran")
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield Chip("good", "real-data")
+
+
+def _of_box(analysis: Analysis) -> Iterator[Chip]:
+    """Yield the number of measured cards, and each card behind the others."""
+    if analysis.box.present > 1:
+        yield Chip("care" if analysis.box.missing else "good", "box", "ran", {"box": analysis.box})
+    for behind in () if analysis.question.kind == "sound" else cards_behind(analysis.own)[:2]:
+        yield Chip("stop", "behind", "ran", {"behind": behind})
 
 
 def _of_runs(trials: Sequence[TrialResult]) -> Iterator[Chip]:

@@ -11,7 +11,8 @@ from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, State, gpu_of
+from report.compare.box import BoxCards
+from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.page.filters import figure
 from report.page.one.answering import AnswerPage
 from report.page.values import Chip, NamedSystem, Picture, Sentence, Systems
@@ -37,12 +38,20 @@ class CardCheckView:
     load: Picture
     rows: tuple[tuple[str, CheckedSpeed], ...]
     """Each measured thing by its name, the worst first."""
-    cards: tuple[tuple[str, State], ...]
-    """Each card's unit and state."""
+    cards: tuple[tuple[Gpu | None, CheckedCard], ...]
+    """What the driver says of each card, and its check."""
+    box: BoxCards
+    together: bool
+    """Whether the rows are the medians of all cards, which are slow together."""
     gpu: Gpu | None
     """What the driver says of the card."""
     too_large: tuple[TrialResult, ...] = ()
     """What was tried in a batch that did not fit."""
+
+    @property
+    def of_box(self) -> list[tuple[str, CheckedSpeed]]:
+        """Each thing's median over all cards, by its name."""
+        return [(label(one.name), one) for one in self.card.box]
 
 
 def label(name: str) -> str:
@@ -58,14 +67,17 @@ def label(name: str) -> str:
 def viewed(analysis: Analysis) -> CardCheckView:
     """Return the leading session's check, of its worst card first."""
     card = analysis.checks[0]
-    rows = [(label(speed.name), speed) for speed in card.speeds]
+    together = bool(card.slow_box and not card.slow)
+    rows = [(label(speed.name), speed) for speed in (card.box if together else card.speeds)]
     slow_first = sorted(rows, key=lambda row: (row[1].state != "slow", row[1].ratio or 1.0))
     return CardCheckView(
         card,
         _bands(rows),
         _load(card),
-        tuple(slow_first) if card.slow else tuple(rows),
-        tuple((one.unit[:6], one.state) for one in analysis.checks),
+        tuple(slow_first) if card.slow or together else tuple(rows),
+        tuple((gpu_of(one.longest), one) for one in analysis.checks),
+        analysis.box,
+        together,
         gpu_of(card.longest),
         too_large(analysis.own),
     )
@@ -126,6 +138,9 @@ def _headline(view: CardCheckView, systems: Systems) -> Sentence:
             "row": view.rows[0],
             "card": card,
             "losses": _losses(card),
+            "gpu": view.gpu,
+            "cards": len(view.box.measured),
+            "together": view.together,
         },
     )
 

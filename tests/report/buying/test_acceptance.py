@@ -289,6 +289,60 @@ def test_a_bundle_that_is_compared_with_nothing_is_said_to_be(bundle, capsys):
         assert ("not compared with your order" in capsys.readouterr().out) is not compared
 
 
+def box(session: str, loss: float = 0.0, missing: int | None = None) -> list[Record]:
+    """One work on each of eight cards, of which the fourth has a loss."""
+    one = bundled.one_card()[0].machine.gpus[0]
+    gpus = tuple(
+        one.model_copy(update={"index": at, "unit": f"{at:x}" * 16, "bus": f"0000:{at + 27:02x}:00.0"})
+        for at in range(8)
+    )
+    found = []
+    for at in (place for place in range(8) if place != missing):
+        slower = 0.012 * (1 + 0.002 * at) / (1 - loss * (at == 3))
+        for one in bundled.one_card(session, seconds=slower + 1e-6 * (session != bundled.LEAD)):
+            asked = one.trial.asked.model_copy(update={"card": at})
+            trial = TrialSpec.from_request(asked, one.trial.repeat, seed=1, timeout_seconds=60.0)
+            found.append(
+                build.changed(
+                    one,
+                    trial=trial,
+                    cards_given=(at,),
+                    machine__gpus=gpus,
+                    measurement__device__unit=gpus[at].unit,
+                )
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def order_of_eight(tmp_path_factory) -> Path:
+    return packed(
+        bundled.write(tmp_path_factory.mktemp("eight"), box(bundled.LEAD)), tmp_path_factory.mktemp("order8")
+    )
+
+
+@pytest.mark.parametrize(("loss", "missing"), [(0.0, None), (0.12, None), (0.0, 6)])
+def test_of_eight_delivered_cards_one_behind_the_others_fails_and_one_that_is_missing_is_no_answer(
+    order_of_eight, bench, capsys, loss, missing
+):
+    bundle = Path(shutil.copy(order_of_eight, bench))
+    runs = build.with_own_steps([*box(bundled.LEAD), *box(DELIVERED, loss, missing)])
+    mine = [one for one in runs if one.session == DELIVERED]
+    if loss:
+        with pytest.raises(GateError, match=r"FAIL: card 3 \(0000:1e:00.0\) lies behind the others"):
+            answered(bundle, mine, capsys)
+    elif missing:
+        with pytest.raises(UserError, match=r"card 6 \(0000:21:00.0\) was not measured"):
+            answered(bundle, mine, capsys)
+    else:
+        answered(bundle, mine, capsys)
+    said = capsys.readouterr().out
+    assert missing is None or "7 of 8 cards measured" in said
+    order = analysis_of(bundled.write(bench / "order", box(bundled.LEAD))).clause
+    assert order and (order.box.present, order.box.missing, order.behind) == (8, (), ())
+    assert order.least_beside == pytest.approx(0.92, abs=0.005)
+
+
 @pytest.mark.parametrize(("opened", "anew"), [(None, False), (DELIVERED, False), (bundled.LEAD, True)])
 def test_a_stopped_acceptance_goes_on_where_it_was_but_never_in_a_session_of_the_bundle(
     bundle, monkeypatch, opened, anew

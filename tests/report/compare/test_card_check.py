@@ -15,12 +15,21 @@ import pytest
 from harness.record import finding
 from harness.record.published.cards import load_cards
 from harness.record.store import Stored, read_results
-from report.compare.card_check import blocks, checked_cards, levels, speed_of, two_speeds
+from report.compare.box import cards_behind, cards_of_box
+from report.compare.card_check import (
+    blocks,
+    checked_cards,
+    gpu_of,
+    levels,
+    speed_of,
+    speeds_of,
+    two_speeds,
+)
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import UNIT_SD, known_of
 from report.trials.reading import read
 from tests.helpers.records_builder import changed
-from tests.helpers.records_card import SPEEDS, checked_card, three_others
+from tests.helpers.records_card import CHECKED, SPEEDS, checked_box, checked_card, three_others
 
 ROOT = Path(__file__).parents[3]
 CARDS = load_cards(ROOT)
@@ -29,7 +38,7 @@ PRODUCTS, NETWORKS = PUBLISHED.products, PUBLISHED.networks
 H200 = next(card for card in CARDS if card.name.startswith("H200"))
 MEASURED = 9
 """Things that a check measures."""
-CARDS_SIMULATED, LOADS_SIMULATED = 1000, 100
+CARDS_SIMULATED, BOXES_SIMULATED, LOADS_SIMULATED = 1000, 300, 100
 
 
 def check_of(*records, session: str | None = None):
@@ -80,6 +89,23 @@ def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_s
     found = check_of(*here)
     assert [(one.unit[0], one.state) for one in found] == [("c", "sound"), ("d", "slow"), ("e", "sound")]
     assert {one.known.basis for one in found[0].known} == {"host"}
+
+
+def test_of_eight_cards_the_bad_one_is_named_the_missing_one_counted_and_a_limit_of_all_is_found():
+    def box(records):
+        trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
+        return trials, checked_cards(trials, CHECKED, CARDS, PublishedSpeeds())
+
+    trials, found = box(checked_box({3: 0.12}, missing=6))
+    assert [(gpu_of(one.longest).index, one.state) for one in found if one.state != "sound"] == [(3, "slow")]
+    assert gpu_of(found[0].longest).bus == "0000:1e:00.0"
+    cards = cards_of_box(trials)
+    assert ([gpu.index for gpu in cards.missing], cards.present) == ([6], 8)
+    _, limited = box([*checked_box(dict.fromkeys(range(8), 0.2)), *three_others()])
+    assert {len(one.slow) for one in limited} == {0} and len(limited[0].slow_box) == MEASURED
+    assert {one.state for one in limited} == {"slow"}
+    (behind,) = cards_behind(box(checked_box({3: 0.12}, works=2))[0])
+    assert (behind.gpu.index, round(behind.ratio, 2), round(behind.least, 2)) == (3, 0.88, 0.92)
 
 
 def test_two_speeds_that_come_back_are_found_and_one_change_that_lasts_is_none():
@@ -228,6 +254,36 @@ def test_the_scatter_that_is_assumed_is_no_less_than_that_of_published_units():
 def test_of_1000_sound_cards_at_most_5_percent_are_called_slow_and_of_those_15_percent_slow_90_are():
     assert called_slow(0.0) <= 0.05
     assert called_slow(0.15) >= 0.90
+
+
+def of_one_level(dice: random.Random, loss: float = 0.0) -> dict[str, float]:
+    """A card whose things are all faster or slower together, by the deviation that is assumed."""
+    level = math.exp(dice.gauss(0.0, UNIT_SD)) * (1 - loss)
+    return dict.fromkeys([*SPEEDS, "network"], level)
+
+
+def named_of_eight(draw, loss: float) -> list[set[int]]:
+    """The places of the cards that are called slow in each box of eight, of which the first has a loss."""
+    dice, found = random.Random(61), []
+    for _ in range(BOXES_SIMULATED):
+        box = [draw(dice, 0.0 if at else loss) for at in range(8)]
+        slow = set()
+        for at, card in enumerate(box):
+            beside = [one for place, one in enumerate(box) if place != at]
+            known = {
+                name: known_of(name, [[("m", one[name])] for one in beside], "m", None, ()) for name in card
+            }
+            figures = {name: [("m", value)] for name, value in card.items()}
+            checked = speeds_of(figures, known, dict.fromkeys(card), 9)
+            slow |= {at} if any(one.state == "slow" for one in checked) else set()
+        found.append(slow)
+    return found
+
+
+@pytest.mark.parametrize("draw", [drawn, of_one_level])
+def test_a_card_of_eight_that_is_12_percent_slow_is_named_in_90_percent_and_a_sound_box_in_5_at_most(draw):
+    assert fmean(bool(slow) for slow in named_of_eight(draw, 0.0)) <= 0.05
+    assert fmean(slow == {0} for slow in named_of_eight(draw, 0.12)) >= 0.90
 
 
 def h200_load() -> numpy.ndarray:

@@ -41,6 +41,7 @@ SETTINGS = {
 }
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
+JSON = "write the last lines, as `session: ID`, as one line of JSON"
 MACHINE = "device engine python"
 CHOOSING = f"plan image {MACHINE}"
 ASKED = {
@@ -101,6 +102,7 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
         "new_session": "start over instead of going on with the open session",
         "retry": RETRY,
         "strict": "exit with 3 if a trial failed, with 5 if a card is slow or wrong",
+        "json": JSON,
     },
     iterable=["claim"],
 )
@@ -112,12 +114,13 @@ def run(
     new_session: bool = False,
     retry: bool = False,
     strict: bool = False,
+    json: bool = False,
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
     from commands.run import RunOptions
 
-    how = RunOptions(new_session, retry, strict)
+    how = RunOptions(new_session, retry, strict, json)
     if bisect:
         from commands.bisect import bisect_versions
 
@@ -177,6 +180,7 @@ def try_(
         "bundle": "bundles to take in place of results/: a file, a folder or a pattern; may be given again",
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
+        "json": JSON,
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
         **ASKED,
     },
@@ -190,6 +194,7 @@ def report(
     expect: str = "",
     pdf: bool = False,
     png: bool = False,
+    json: bool = False,
     at_least: str = "",
     signers: str = "",
     sha256: list[str] | None = None,
@@ -200,10 +205,17 @@ def report(
     from commands.recipient import demand
     from commands.report import ReportOptions, make_report
 
-    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
-    bundles, named, own = tuple(map(Path, bundle or ())), tuple(session or ()), tuple(mine or ())
     how = ReportOptions(
-        named, own, settings.baseline, settings.question, bundles, expect, png=png, pdf=pdf, asked=asked
+        sessions=tuple(session or ()),
+        mine=tuple(mine or ()),
+        baseline=settings.baseline,
+        question=settings.question,
+        bundles=tuple(map(Path, bundle or ())),
+        expect=expect,
+        png=png,
+        pdf=pdf,
+        json=json,
+        asked=demand(at_least, signers, sha256 or (), order, stamp_ca),
     )
     make_report(ROOT, how)
 

@@ -32,7 +32,7 @@ from report.expected.specs import FOLDER
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
-from report.page.values import systems_of
+from report.page.values import Quantity, Sentence, systems_of
 from report.page.whole_page import WrittenPage, write
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
@@ -83,6 +83,7 @@ class ReportOptions:
     """A card's name."""
     png: bool = False
     pdf: bool = False
+    json: bool = False
     asked: Demand = field(default_factory=Demand)
     verifies: bool = False
     """Whether a bundle is held to today's layout and to its own content: no older one, and no price."""
@@ -98,12 +99,27 @@ def make_report(root: Path, how: ReportOptions) -> None:
     for line in account_lines(analysis.accounts) if how.bundles else ():
         screen.say(f"  {line}")
     answer = page_one(analysis, systems_of(analysis))
-    screen.say(f"answer:   {render.answer(answer.headline)}")
-    screen.say(f"page:     {relative_path(written.html)}")
-    if how.pdf:
-        pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0)
-        screen.say(f"PDF:      {relative_path(pdf)}")
-    screen.say(f"next:     {' && '.join(answer.next_commands) or 'invoke claims --here'}")
+    times = first_ratio(answer.headline)
+    pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
+    screen.say_found(
+        {
+            "answer": render.answer(answer.headline),
+            "ratio": times.value,
+            "low": times.low,
+            "high": times.high,
+            "session": analysis.lead if not analysis.of_others else None,
+            "page": relative_path(written.html),
+            "pdf": relative_path(pdf) if pdf else None,
+            "next": " && ".join(answer.next_commands) or "invoke claims --here",
+        },
+        as_json=how.json,
+    )
+
+
+def first_ratio(headline: Sentence) -> Quantity:
+    """Return the ratio that a headline says first, of no value where it says none."""
+    said = (*headline.data.get("decided", ()), *headline.data.get("clauses", ()))
+    return said[0].times if said else Quantity(None, "ratio")
 
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:

@@ -57,6 +57,7 @@ class RunOptions:
     new_session: bool = False
     retry: bool = False
     strict: bool = False
+    json: bool = False
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
     first: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         say_data(resolved, screen)
         with run_lock():
             outcome = _run_trials(setup, built, resolved, how, screen)
-        _say_outcome(settings, outcome, screen)
+        _say_outcome(settings, outcome, screen, as_json=how.json)
     if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:
@@ -182,9 +183,10 @@ def resumable_session(
     return None
 
 
-def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
+def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
     """Say what was run, what happened to the session's trials, and the line that goes on with the rest."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
     again = f"`{shlex.join(('invoke', 'run', *setting_words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
-    screen.say(f"session {outcome.session.id}: {text.count(outcome.ran, 'trial')} run{failed}{left}")
+    screen.say(f"{text.count(outcome.ran, 'trial')} run{failed}{left}")
+    screen.say_found({"session": outcome.session.id}, as_json=as_json)

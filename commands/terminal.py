@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -65,6 +66,15 @@ class Screen:
     def say(self, line: str) -> None:
         """Print one line of news as it is: no markup in it means anything."""
         self.console.print(as_typed(escape_controls(line)), markup=False)
+
+    def say_found(self, found: Mapping[str, object], *, as_json: bool) -> None:
+        """Print each key that has a value with it, in lines that can be searched, or all as JSON in one."""
+        known = {key: value for key, value in found.items() if value is not None}
+        if as_json:
+            self.say(json.dumps(known, ensure_ascii=False, default=str))
+            return
+        for key, value in known.items():
+            self.say(f"{key}: {value:.4g}" if isinstance(value, float) else f"{key}: {value}")
 
     def move(
         self,

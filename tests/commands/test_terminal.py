@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -62,3 +64,15 @@ def test_the_line_of_a_trial_has_its_verdict_in_the_words_of_the_page():
     said = {(record.summary.verdict, result_words(record).split(", ")[1]) for record in ran if record.summary}
     assert {("unproven", "not settled"), ("valid", "valid")} <= said
     assert {word for _, word in said} <= {"valid", "not settled", "invalid"}
+
+
+def test_what_was_found_is_a_line_a_key_or_one_of_json_and_a_key_without_a_value_is_in_neither(capsys):
+    found = {"answer": "as [fast]", "ratio": 1.62345, "low": None, "page": Path("a b.html")}
+    Screen().say_found(found, as_json=False)
+    assert capsys.readouterr().out == "answer: as [fast]\nratio: 1.623\npage: a b.html\n"
+    Screen().say_found(found, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {
+        "answer": "as [fast]",
+        "ratio": 1.62345,
+        "page": "a b.html",
+    }

@@ -217,9 +217,9 @@ def test_a_run_ends_with_the_whole_line_that_goes_on(tmp_path, capsys):
     done = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     outcome = replace(done, left=1, complete=False)
     asked = Settings(plan="mine", image="era-2019", device="cpu")
-    run._say_outcome(asked, outcome, Screen())
+    run._say_outcome(asked, outcome, Screen(), as_json=False)
     again = "`invoke run --plan mine --image era-2019 --device cpu` goes on"
-    said = f"session {outcome.session.id}: 2 trials run; 1 trial left: {again}\n"
+    said = f"2 trials run; 1 trial left: {again}\nsession: {outcome.session.id}\n"
     assert capsys.readouterr().out == said
 
 

@@ -17,7 +17,7 @@ from commands.terminal import PlanWatcher, Screen
 from harness.data.fetch import Resolved
 from harness.engine.choose import wheel_folder
 from harness.engine.interface import Built
-from harness.errors import CardError, GateError
+from harness.errors import CardError, GateError, MachineError
 from harness.image.second_lock import moved_image
 from harness.machine import machine_folder, machine_id, user_state_folder
 from harness.record import Question, Session
@@ -95,6 +95,11 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
         with run_lock():
             outcome = _run_trials(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen, as_json=how.json)
+    if outcome.fault:
+        raise MachineError(
+            f"the plan ends, since two trials failed alike on the same devices: {outcome.fault}",
+            remedy="correct that on this machine; then the same line with --retry goes on",
+        )
     if setup.plan.name == SELFCHECK:
         _say_selfcheck(root, outcome.session.id)
     if how.strict and outcome.failed:

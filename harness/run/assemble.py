@@ -36,6 +36,7 @@ from harness.record import (
 from harness.record.strict_model import Moment
 from harness.record.trial_spec import Name
 from harness.redact import WITHHELD, redact_value
+from harness.run.machine_fault import fault_words
 from harness.summary.contradictions import unasked_terms
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder
@@ -146,6 +147,9 @@ def _read_measurement(trial: TrialSpec, output: Path) -> Measurement | None:
 
 def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
     stage, reason, message = _failure_cause(started, exit, output, problem, timed_out)
+    ours = started.trial.asked.own is None and started.trial.asked.file is None
+    if ours and reason in ("error", "no-device") and (said := fault_words(exit.log)):
+        message = f"{message}: {said}"
     return Failure.model_validate(
         {
             "kind": "machinery" if reason in _MACHINERY else "trial",

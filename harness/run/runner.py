@@ -21,7 +21,7 @@ from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import blocks, in_flight, missing, session
+from harness.run import blocks, in_flight, machine_fault, missing, session
 from harness.run.assemble import Started, conclude_attempt
 from harness.run.in_flight import InFlight
 from harness.run.ready import ReadyRun, warm_up_trial
@@ -69,6 +69,8 @@ class Outcome:
     failed: int
     left: int
     complete: bool
+    fault: str = ""
+    """What the machine did to the last two trials alike, which ended the plan."""
 
 
 def run_session(
@@ -82,7 +84,8 @@ def run_session(
 ) -> Outcome:
     """Run what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
-    It ends early where `answer` returns why the session's records are enough.
+    It ends early where `answer` returns why the session's records are enough, and after two trials in a row
+    that failed alike by the machine's fault.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
@@ -100,7 +103,7 @@ def run_session(
             for item in missing.missing_trials(opened, records, retry=retry)
             if tried.get(item.trial.id, 0) < (missing.ATTEMPTS if not retry else 1)
         ]
-        if not lacking:
+        if not lacking or machine_fault.repeated_fault(ran):
             break
         if enough := answer(records):
             opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
@@ -154,7 +157,8 @@ def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
     replaced = missing.replaced_trials(opened, records)
     failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
-    return Outcome(opened, len(ran), failed, left, complete=not left)
+    fault = machine_fault.repeated_fault(ran)
+    return Outcome(opened, len(ran), failed, left, complete=not left, fault=fault)
 
 
 def _cache_folder(ready: ReadyRun, session_id: str, trial: TrialSpec) -> Path:
@@ -294,16 +298,29 @@ def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watche
         return Exit(), False
     follower = Follower(work / "out" / EVENTS)
     until = time.monotonic() + begun.started.trial.timeout_seconds + GRACE_SECONDS
+    progress, moved, waits = Progress(), time.monotonic(), _waits_for_links(begun.started.trial)
     while True:
         state = ready.setup.engine.poll(handle, work)
         if not isinstance(state, Running):
             return state, False
+        if waits and time.monotonic() - moved > machine_fault.NO_STEP_SECONDS:
+            ready.setup.engine.stop(handle, work)
+            minutes = machine_fault.NO_STEP_SECONDS / 60
+            return Exit(cause="timeout", said=machine_fault.NO_STEP.format(minutes=minutes)), False
         if time.monotonic() > until:
             ready.setup.engine.stop(handle, work)
             ended = ready.setup.engine.poll(handle, work)
             return (Exit() if isinstance(ended, Running) else ended), True
-        watcher.trial_goes_on(follower.look())
+        if (newest := follower.look()) != progress:
+            progress, moved = newest, time.monotonic()
+            waits = waits and not progress.done
+        watcher.trial_goes_on(progress)
         time.sleep(POLL_SECONDS)
+
+
+def _waits_for_links(trial: TrialSpec) -> bool:
+    """Return whether a trial's first step waits for several devices, and is seen from outside."""
+    return trial.asked.variant.gpus > 1 and trial.asked.own is None and trial.asked.file is None
 
 
 def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:

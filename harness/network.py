@@ -111,22 +111,29 @@ class KnownCause(MachineError):
 
 _KNOWN = (
     (
-        r"toomanyrequests|pull rate limit",
-        "{host} gives no more images without a name (429)",
-        "sign in by `docker login`, or try again in some hours",
+        r"too ?many ?requests|pull rate limit",
+        "{host} gives no more for a while without a name (429)",
+        "sign in by `docker login` where it is a registry, or try again in some hours",
     ),
     (
         r"error getting credentials|docker-credential-\S+.*not found",
-        "the credential helper that Docker's config.json names is missing",
-        "install it, or take credsStore out of ~/.docker/config.json",
+        "the credential helper that Docker's config.json names is missing or gives nothing",
+        "install it or sign in again, or take credsStore out of ~/.docker/config.json",
     ),
     (
-        r"certificate.*(?:not yet valid|has expired)",
+        r"manifest unknown|repository does not exist|pull access denied|source metadata for .*: not found",
+        "there is no image of that name at {host}, or for members alone",
+        "correct what --base names, or sign in by `docker login`",
+    ),
+    (
+        r"(?:certificate|release file).*(?:(?:is )?not (?:yet )?valid (?:yet|cert)|not yet valid|expired)"
+        r"|(?:peer certificate: |cert)(?:Cert)?(?:NotValidYet|Expired)",
         "the certificate of {host} is not valid at the time of this machine's clock",
         "set the clock, or have the certificate renewed",
     ),
     (
-        r"certificate.*(?:hostname mismatch|doesn't match|is valid for .*, not)",
+        r"certificate.*(?:name mismatch|address mismatch|doesn't match|does not match|is valid for .*, not"
+        r"|SANs|NotValidForName)|no alternative certificate subject",
         "the certificate that {host} shows is another host's",
         "correct the address or the proxy on the way",
     ),
@@ -136,15 +143,20 @@ _KNOWN = (
         "take a Python that the lock names and the index's own files",
     ),
     (
+        r"requires a different python",
+        "this Python is none of the lock's",
+        "take one that the lock names",
+    ),
+    (
         r"conflicting dependencies|ResolutionImpossible|\(constraint\)",
         "a constraint in pip's settings excludes a version of the lock",
         "unset PIP_CONSTRAINT, or take it out of pip.conf",
     ),
 )
 """What programs print of causes that are no trouble of the network: pattern, problem and remedy."""
-_CERTIFICATE = re.compile(
-    r"certificate.verif\w+.failed|certificate problem|peer certificate|x509:|NO_CERTIFICATE_OR_CRL_FOUND|"
-    r"unknown authority",
+_AUTHORITY = re.compile(
+    r"unknown authority|local issuer|self.signed|issuer is (?:unknown|not)|unknownissuer|x509: unknown|"
+    r"NO_CERTIFICATE_OR_CRL_FOUND|unable to get issuer|verification failed\. CAfile",
     re.IGNORECASE,
 )
 _PROXY = re.compile(
@@ -158,8 +170,8 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(
-    r"too ?many ?requests|connection refused|no route to host|network is unreachable|timed? ?out|"
-    r"deadline exceeded|connection reset|rate limit|unexpected eof|failed to connect to",
+    r"connection refused|no route to host|network is unreachable|timed? ?out|"
+    r"deadline exceeded|connection reset|unexpected eof|failed to connect to",
     re.IGNORECASE,
 )
 _CONNECTS = re.compile(r"Failed to connect to (\S+) port")
@@ -174,7 +186,7 @@ def network_obstacle(said: str, host: str) -> MachineError | None:
     for pattern, problem, remedy in _KNOWN:
         if re.search(pattern, said, re.IGNORECASE):
             return KnownCause(problem.format(host=host), remedy=remedy)
-    if _CERTIFICATE.search(said):
+    if _AUTHORITY.search(said):
         return MachineError(
             f"the certificate of {host} is signed by an authority unknown here",
             remedy="name the file with that authority in the setting ca, or in SSL_CERT_FILE",
@@ -212,8 +224,17 @@ def _proxy_error(host: str, answer: str) -> MachineError:
     )
 
 
+_CAME = re.compile(
+    r"^\W*(?:#\d+ [\d.]+ )?\s*(?:Downloading|Using cached|Successfully|Installing collected) ?"
+)
+"""What pip prints once the network has answered."""
+
+
 def failure_cause(lines: Sequence[str], otherwise: str, source: str) -> MachineError:
-    """Return why a program failed, by what it printed; `source` is the host where no line names it."""
+    """Return why a program failed, by what it printed; `source` is the host where no line names it.
+
+    It is `otherwise`, the program's own word, where no cause was seen since the network answered last.
+    """
     if any(map(_FULL.search, lines)):
         return NoSpace("the disk is full", remedy="free some space")
     # The last line with a sign, since earlier ones may have been tried again.
@@ -221,4 +242,6 @@ def failure_cause(lines: Sequence[str], otherwise: str, source: str) -> MachineE
         named = _HOST.search(line)
         if found := network_obstacle(line, next(filter(None, named.groups())) if named else source):
             return found
+        if _CAME.search(line):
+            break
     return MachineError(otherwise[:200])

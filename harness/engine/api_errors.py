@@ -67,4 +67,4 @@ def refusal_error(engine: str, doing: str, explanation: str) -> MachineError:
             f"{engine} cannot give a container the device: {clause}",
             remedy=CDI_REMEDY if _CDI_SIGN.search(lower) else "see `invoke doctor` for what is missing",
         )
-    return MachineError(f"{engine} would not {doing}: {clause}", remedy="see `invoke doctor`")
+    return MachineError(f"{engine} would not {doing}: {clause}", remedy="use --engine venv, or correct that")

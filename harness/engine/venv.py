@@ -205,21 +205,25 @@ def run_alternatives(
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
-    lines = "\n".join(said).splitlines()
-    why = failure_cause(lines, last_line("\n".join(lines)), "the package index")
-    other = (
-        ""
-        if isinstance(why, NoSpace | KnownCause)
-        else "put the wheels into a folder and name it with --wheelhouse"
+    causes = [_installing_cause(one) for one in said]
+    problems, remedies = dict.fromkeys(why.problem for why in causes), {why.remedy: None for why in causes}
+    if not any(isinstance(why, NoSpace | KnownCause) for why in causes):
+        remedies["put the wheels into a folder and name it with --wheelhouse"] = None
+    raise type(causes[-1])(
+        f"{label} could not be installed: {'; then: '.join(problems)}",
+        remedy=f"{', or '.join(filter(None, remedies))}; the whole log is {log.parent.name}/{log.name}",
     )
-    if not why.remedy and any("ensurepip" in line for line in lines):
-        why = MachineError("this Python has no ensurepip")
-        other = "install what brings it (Debian and Ubuntu: python3-venv), or uv"
-    remedy = ", or ".join(filter(None, (why.remedy, other)))
-    raise type(why)(
-        f"{label} could not be installed: {why.problem}",
-        remedy=f"{remedy}; the whole log is {log.parent.name}/{log.name}",
-    )
+
+
+def _installing_cause(said: str) -> MachineError:
+    """Return why one way of installing failed, by what it alone printed, else its own error line."""
+    lines = said.splitlines()
+    errors = [line for line in lines if re.match(r"\s*error\b", line, re.IGNORECASE)]
+    why = failure_cause(lines, last_line(errors[-1] if errors else said), "the package index")
+    if not why.remedy and "ensurepip" in said:
+        remedy = "install what brings it (Debian and Ubuntu: python3-venv), or uv"
+        return KnownCause("this Python has no ensurepip", remedy=remedy)
+    return why
 
 
 def _run_logged(

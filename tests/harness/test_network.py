@@ -175,7 +175,7 @@ def test_an_image_gets_the_same_way_and_its_tag_does_not_depend_on_it(behind, mo
             "the name of a.example.org",
             NoNetwork,
         ),
-        ("failed with status code [manifests 1]: 429 Too Many Requests", "the index cannot", NoNetwork),
+        ("failed with status code [manifests 1]: 429 Too Many Requests", "the index gives no", MachineError),
         ('Head "https://me:word@a.example.org/v2": connection refused', "a.example.org cannot", NoNetwork),
         ("HTTPSConnectionPool(host='a.example.org'): Read timed out.", "a.example.org cannot", NoNetwork),
         (
@@ -184,12 +184,26 @@ def test_an_image_gets_the_same_way_and_its_tag_does_not_depend_on_it(behind, mo
             MachineError,
         ),
         (
-            'Get "https://a.example.org/v2/": x509: unknown',
+            'Get "https://a.example.org/v2/": x509: certificate signed by unknown authority',
             "the certificate of a.exa",
             MachineError,
         ),
         ("toomanyrequests: You have reached your pull rate limit", "the index gives no more", MachineError),
-        ("ERROR: failed to resolve source metadata for x: a: not found", "its last word", MachineError),
+        ("ERROR: failed to resolve source metadata for x: a: not found", "there is no image", MachineError),
+        ("source metadata for x: a: unexpected status: 401 Unauthorized", "its last word", MachineError),
+        ("source metadata for x: a: unexpected status: 403 Forbidden", "its last word", MachineError),
+        ("pull access denied, repository does not exist", "there is no image", MachineError),
+        ("error getting credentials - err: exit status 1", "the credential helper", MachineError),
+        (
+            "E: Release file for http://a/ is not valid yet (another 3h)",
+            "the certificate of a is",
+            MachineError,
+        ),
+        ("invalid peer certificate: Expired", "the certificate of the index is not", MachineError),
+        ("invalid peer certificate: NotValidForName", "the certificate that", MachineError),
+        ("certificate verify failed: IP address mismatch, certificate", "the certificate that", MachineError),
+        ("certificate verify failed: a reason that is new", "its last word", MachineError),
+        ("ERROR: x requires a different Python: 3.14.0 not in '<3.14'", "this Python is none", MachineError),
         ("error getting credentials - err: exec: not found", "the credential helper", MachineError),
         (
             "x509: certificate has expired or is not yet valid: current time",
@@ -207,3 +221,21 @@ def test_the_cause_of_a_failed_environment_is_read_from_what_it_printed(line, wo
     found = network.failure_cause(["$ a command", line], "its last word", "the index")
     assert found.problem.startswith(words) and isinstance(found, kind)
     assert isinstance(found, NoNetwork) == (kind is NoNetwork)
+
+
+def test_a_network_that_answered_again_is_no_cause_and_each_way_is_judged_by_its_own_log(tmp_path):
+    retried = "WARNING: Retrying after connection broken by 'NewConnectionError: Name or service not known'"
+    lines = [retried, "  Downloading torch.whl (1 MB)", "ERROR: a wheel is broken"]
+    assert network.failure_cause(lines, lines[-1], "the index").problem == "ERROR: a wheel is broken"
+    ways = (
+        f"echo {retried!r}; exit 1",
+        "echo '  Downloading x'; echo 'ERROR: its wheel is broken'; echo '[notice] a new pip'; exit 1",
+    )
+    alternatives = tuple(("sh", "-c", way) for way in ways)
+    with pytest.raises(MachineError) as refused:
+        run_alternatives("packages", alternatives, tmp_path / "log", lambda *words: None)
+    assert refused.value.problem == (
+        "packages could not be installed: the name of the package index is not known here; then: "
+        "ERROR: its wheel is broken"
+    )
+    assert not isinstance(refused.value, NoNetwork)

@@ -36,6 +36,8 @@ GAP = 0.06
 APART_SD = 5.0
 BLOCK_SECONDS, HELD_BLOCKS = 1.0, 3
 """A state lasts at least so many blocks, of which each has its median speed."""
+LEAST_RETURNS, LEAST_LOAD_SECONDS = 2, 60.0
+"""A dip returns once; in a shorter load two speeds that are held for 10 s are mostly not seen."""
 LINK = {"host_to_device_pinned_gb_per_second", "device_to_host_pinned_gb_per_second"}
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """What one lane of PCI Express moves each way, by generation."""
@@ -142,6 +144,11 @@ class CheckedCard:
         if self.slow or self.link or self.slow_box:
             return "slow"
         return "sound" if self.known else "unknown"
+
+    @property
+    def too_short(self) -> bool:
+        """Whether two speeds that come back would not have been seen."""
+        return not self.load or self.load[-1][0] < LEAST_LOAD_SECONDS
 
     @property
     def slow_box(self) -> tuple[CheckedSpeed, ...]:
@@ -393,7 +400,7 @@ def two_speeds(speeds: Sequence[float]) -> TwoSpeeds | None:
         (state, sum(count for _, count in members))
         for state, members in groupby(lasting, key=lambda one: one[0])
     ]
-    if len(runs) < 3:
+    if len(runs) < 2 + LEAST_RETURNS:
         return None
     return TwoSpeeds(
         math.exp(fast),

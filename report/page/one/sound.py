@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.record import Gpu
+from harness.record import Finding, Gpu
+from harness.record.telemetry import CardTelemetry
+from harness.summary.trial_devices import mean_in_windows
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
@@ -16,6 +18,7 @@ from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.page.filters import figure
 from report.page.one.answering import AnswerPage
 from report.page.values import Chip, NamedSystem, Picture, Sentence, Systems
+from report.trials.ceilings import GEMM
 from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
@@ -47,6 +50,38 @@ class CardCheckView:
     """What the driver says of the card."""
     too_large: tuple[TrialResult, ...] = ()
     """What was tried in a batch that did not fit."""
+
+    @property
+    def cap(self) -> Finding | None:
+        """That the power limit held the card during the load."""
+        return next((one for one in self.card.longest.findings if one.name == CAP), None)
+
+    @property
+    def at_limit(self) -> str:
+        """The name of the product that the load was."""
+        precision = self.card.longest.key.precision
+        return label(GEMM.get(precision, "")) if self.cap else ""
+
+    @property
+    def clock_mhz(self) -> float | None:
+        """The mean under load."""
+        record = self.card.longest.record
+        return mean_in_windows(self._watched.sm_mhz, record.telemetry) if self._watched else None
+
+    @property
+    def hottest_c(self) -> float | None:
+        seen = self._watched.temperature_c if self._watched else None
+        return max((value for value in seen.mean.values() if value), default=None) if seen else None
+
+    @property
+    def memory_errors(self) -> int | None:
+        """New ones that ECC did not correct."""
+        return self._watched.ecc_uncorrected if self._watched else None
+
+    @property
+    def _watched(self) -> CardTelemetry | None:
+        telemetry = self.card.longest.record.telemetry
+        return telemetry.cards[0] if telemetry and telemetry.cards else None
 
     @property
     def of_box(self) -> list[tuple[str, CheckedSpeed]]:
@@ -107,7 +142,11 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         notes=(
             Sentence(
                 "check-sure",
-                {"runs": max((one.runs for one in card.speeds), default=0), "losses": _losses(card)},
+                {
+                    "runs": max((one.runs for one in card.speeds), default=0),
+                    "losses": _losses(card),
+                    "unknown": [name for name, one in view.rows if one.low is None],
+                },
             ),
             Sentence("check-do", {"state": card.state, "causes": causes, "watched": watched}),
         ),
@@ -117,9 +156,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
 
 
 def _losses(card: CheckedCard) -> list[tuple[float, str]]:
-    """The loss that would have been seen in each thing of which enough is known, the smallest first."""
-    found = [(one.smallest_loss, _plural(one.name)) for one in card.known if one.smallest_loss is not None]
-    return sorted(found)
+    """The loss that would have been seen in each thing that is judged: products first, the smallest first."""
+    found = [(one.smallest_loss, one.name) for one in card.known if one.smallest_loss is not None]
+    ordered = sorted(found, key=lambda loss: (not loss[1].startswith("gemm_"), *loss))
+    return [(loss, _plural(name)) for loss, name in ordered]
 
 
 def _plural(name: str) -> str:
@@ -154,18 +194,16 @@ def _chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "worn-memory", "check")
     if gpu and gpu.vgpu_license == "unlicensed":
         yield Chip("care", "no-licence", "check")
-    for cap in (one for one in card.longest.findings if one.name == CAP):
+    if cap := view.cap:
         yield Chip("care", "power-cap", "check", {"share": cap.data.get("share")})
     asked = {trial.key.model: trial.key.batch_size for trial in sorted(view.too_large, key=_batch_size)}
     for name, one in view.rows:
         model, *rest = one.name.split(":")
         if model in asked:
             yield Chip("care", "halved", "check", {"name": name, "batch": rest[1], "asked": asked[model]})
-    if len(card.known) < len(card.speeds):
-        yield Chip("care", "known", "check", {"of": len(card.speeds), "known": len(card.known)})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})
     if not card.differences:
-        yield Chip("good", "same-bits", "check", {"replays": card.replays})
+        yield Chip("good", "same-bits", "check", {"replays": card.replays, "short": card.too_short})
 
 
 def _batch_size(trial: TrialResult) -> int:
@@ -185,7 +223,7 @@ def _band(name: str, of: CheckedSpeed) -> ScaleRow:
     said = figure(of.value, of.unit)
     whole = of.paper or (of.known.middle if of.known and of.low else None)
     if not whole:
-        return ScaleRow(name, text=said, small="too little is known")
+        return ScaleRow(name, text=said)
     slow = of.low is not None and of.value < of.low
     band = (of.low / whole, of.high / whole) if of.low and of.high else None
     mark, note = Mark(of.value / whole, slot=int(slow)), "" if of.paper else "of what is known"

@@ -295,23 +295,47 @@ def h200_load() -> numpy.ndarray:
     return seconds / numpy.median(seconds)
 
 
-def loads(state):
-    """Loads of 75 s, in stretches of 5 s drawn from the H200's; `state` says how much slower each step is."""
-    dice, steps = numpy.random.default_rng(48), h200_load()
+def share_flipping(state, seconds: int) -> float:
+    """The share of loads that are called flipping, in stretches of 5 s drawn from the H200's.
+
+    `state` says how much slower each step is, at its second.
+    """
+    dice, steps, found = numpy.random.default_rng(48), h200_load(), 0
     for _ in range(LOADS_SIMULATED):
-        stretches = dice.integers(0, len(steps) - 540, 15)
-        seconds = 0.00926 * numpy.concatenate([steps[begin : begin + 540] for begin in stretches])
-        yield blocks(seconds * state(dice, numpy.cumsum(seconds)))
+        stretches = dice.integers(0, len(steps) - 540, seconds // 5)
+        drawn = 0.00926 * numpy.concatenate([steps[begin : begin + 540] for begin in stretches])
+        load = blocks(drawn * state(dice, numpy.cumsum(drawn)))
+        found += two_speeds([speed for _, speed in load]) is not None
+    return found / LOADS_SIMULATED
 
 
-def flipping(dice, at):
-    """Two states 20 % apart, each held for 5 to 40 s."""
-    ends = numpy.cumsum(dice.uniform(5, 40, 20)) - dice.uniform(0, 20)
+def each_ten(dice, at):
+    return numpy.where((at + dice.uniform(0, 20)) // 10 % 2, 1.0, 1.25)
+
+
+def each_5_to_40(dice, at):
+    ends = numpy.cumsum(dice.uniform(5, 40, 40)) - dice.uniform(0, 20)
     return numpy.where((numpy.searchsorted(ends, at) + dice.integers(2)) % 2 == 0, 1.0, 1.25)
 
 
-def test_two_states_are_found_in_90_percent_and_sound_loads_called_flipping_in_5_at_most():
-    found = [two_speeds([speed for _, speed in load]) is not None for load in loads(flipping)]
-    assert fmean(found) >= 0.90
-    sound = [two_speeds([speed for _, speed in load]) is not None for load in loads(lambda dice, at: 1.0)]
-    assert fmean(sound) <= 0.05
+def one_dip(dice, at):
+    return numpy.where((at > 30) & (at < 35), 1.25, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds", "least", "most"),
+    [
+        (each_ten, 75, 0.90, 1.0),
+        (each_5_to_40, 180, 0.90, 1.0),
+        (one_dip, 75, 0.0, 0.05),
+        (lambda dice, at: 1.0, 75, 0.0, 0.05),
+    ],
+)
+def test_two_states_20_percent_apart_are_found_and_one_dip_is_none(state, seconds, least, most):
+    assert least <= share_flipping(state, seconds) <= most
+
+
+def test_a_load_under_a_minute_is_too_short_to_see_flips():
+    long = checked_card()
+    assert not check_of(*long)[0].too_short
+    assert check_of(*[one for one in long if one.order != 1])[0].too_short

@@ -22,7 +22,8 @@ from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
 from harness.summary.consistency import changes_over_pauses
-from report.buying.purchase import load_purchase
+from report.buying.purchase import FILE as PURCHASE_FILE
+from report.buying.purchase import UNFILLED, load_purchase
 from report.expected.figures import read_tables, table_problems
 from report.expected.sizes import read_pairs
 from report.expected.specs import load_specs
@@ -99,6 +100,8 @@ def check_clone(root: Path) -> None:
         print(problem, file=sys.stderr, flush=True)
     if problems:
         raise GateError(count(problems, "problem"), remedy="correct what is listed above")
+    if (root / PURCHASE_FILE).is_file() and load_purchase(root) is None:
+        print(f"note: {UNFILLED}")
     for change in changes_over_pauses(store.read_results(root)):
         print(f"note: {clean(change, 500)}")
     plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)

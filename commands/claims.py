@@ -119,7 +119,7 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, prospects.ways, prospects.barred)
-    evidence, machine = evidence_in(root), machine_id(user_state_folder())
+    evidence, machine = evidence_in(root, purchase=False), machine_id(user_state_folder())
     request = AnalysisRequest(
         datetime.now(UTC),
         machine=machine,

@@ -25,7 +25,7 @@ Rows = Sequence[tuple[Cell, PublishedRow]]
 
 
 def expect_cards(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
-    """Return what is expected of a card by its name, else of the cards of offers that no record is of."""
+    """Return what is expected of a card by its name, else of the cards of offers."""
     cards = load_cards(root)
     specs = load_specs(root, cards)
     wanted = [_find_specs(name, specs, cards)] if name else _offered_specs(analysis, specs, cards)
@@ -52,12 +52,12 @@ def _find_specs(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
 def _offered_specs(
     analysis: Analysis, specs: Mapping[str, CardSpecs], cards: Sequence[Card]
 ) -> list[CardSpecs]:
-    """Return the cards of offers without records that the tables know."""
+    """Return the cards of offers that the tables know."""
     specs_by_card: dict[str, CardSpecs] = {}
     offers = analysis.costs.offers if analysis.costs else ()
-    for name in (one.card for one in offers if not one.measured):
+    for one in offers:
         with suppress(UserError):
-            card = _find_specs(name, specs, cards)
+            card = _find_specs(one.device if one.measured else one.card, specs, cards)
             specs_by_card[card.name] = card
     return list(specs_by_card.values())
 
@@ -80,7 +80,7 @@ def expected_speeds(root: Path, analysis: Analysis) -> dict[str, ExpectedValue]:
 def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     """Return what is published of the cards of offers: how fast each should be beside each other."""
     costs = analysis.costs
-    if costs is None or all(offer.measured for offer in costs.offers):
+    if costs is None or all(all(line.cells) for line in (*costs.lines, *costs.left_out)):
         return CardsOnPaper()
     rows = {cell.trials[0].path: row for cell, row in _record_rows(root, analysis.cells)}
     lines = {line.name: line for line in (*costs.lines, *costs.left_out)}
@@ -92,7 +92,7 @@ def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     model = _tasks_model(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
     cards = load_cards(root)
-    for offer in costs.offers:
+    for offer in costs.cards:
         try:
             specs[offer.card] = _find_specs(
                 offer.device if offer.measured else offer.card, model.specs, cards

@@ -16,7 +16,7 @@ from harness.record.store import Results
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
-from report.buying.purchase import Purchase, load_purchase
+from report.buying.purchase import FILE, UNFILLED, Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judge import judge
 from report.claims.judged import Judged
@@ -268,10 +268,10 @@ def evidence_in(root: Path, results: Results | None = None, *, purchase: bool = 
     Raises RecordError where the claims cannot be read; other files are problems of the results.
     """
     bought = load_purchase(root) if purchase else None
-    cards = cards_of(root)
-    return Evidence(
-        results or results_of(root), load_claims(root), cards, bought, load_published(root, cards)
-    )
+    cards, found = cards_of(root), results or results_of(root)
+    if purchase and bought is None and (root / FILE).is_file():
+        found = replace(found, problems=(*found.problems, UNFILLED))
+    return Evidence(found, load_claims(root), cards, bought, load_published(root, cards))
 
 
 def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
@@ -325,4 +325,4 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
 
 def _priced(analysis: Analysis) -> bool:
     """Whether offers have a cost, or there is nothing else to show."""
-    return analysis.costs is not None and (bool(analysis.costs.ranking.order) or not analysis.own)
+    return analysis.costs is not None and (bool(analysis.costs.places) or not analysis.own)

@@ -1,89 +1,77 @@
-"""What cards cost for a buyer's work: pure functions of numbers.
+"""What offers cost for a buyer's work: pure functions of numbers.
 
-cost of an hour = (price + host price)·(1 − residual) ÷ (life·8760·utilisation)
-                + (card's watts + host's watts)·PUE·tariff ÷ 1000,
-or the price per hour of a rented card. An hour is one in which the card trains, not one of the calendar. A
-year's work takes H hours; its cost is that times H.
+cards needed = hours ÷ (8760 · busy share), rounded up;
+a year costs cards · (price + host price) · (1 − residual) ÷ life
+           + hours · (card's watts + host's watts) · PUE · tariff ÷ 1000,
+or, of a rented card, hours · price per hour. Hours are those in which the card trains: else it is off.
 
-A range adds in squares what each input moves the result by, alone and to either of its ends. What two cards
+A range adds in squares what each input moves the result by, alone and to either of its ends. What two offers
 share moves both at once, so that a dear kilowatt-hour is dear for both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Range = tuple[float, float, float]
 """Low, best, high."""
 
 HOURS_A_YEAR = 8760.0
+MOST_WORK = 100.0
+"""So many times as much work is looked at for what it turns."""
 InputValues = Mapping[str, float]
-NO_WATTS: Range = (0.0, 0.0, 0.0)
 CERTAIN: Range = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class OfferNumbers:
-    """One offer. Null is unknown; `watts` has an entry for each row of the mix."""
+    """One offer. `watts` is the mean over its work, `hours` what that takes in a year."""
 
-    name: str
     rented: bool
-    price: Range | None
-    watts: tuple[Range | None, ...]
+    price: Range
+    watts: Range
+    hours: Range
 
 
 @dataclass(frozen=True, slots=True)
 class CostNumbers:
-    """All that a cost depends on. `speed[i][j][k]` is card i's time over card j's on row k."""
+    """All that costs depend on. `time_over[i][j]` is offer i's time for the work over j's."""
 
-    inputs: dict[str, Range]
+    site: Mapping[str, Range]
     offers: tuple[OfferNumbers, ...]
-    hours: tuple[float, ...]
-    """The hours of a year, for each line of the mix, on the card `hours_on`."""
-    hours_on: int
-    speed: tuple[tuple[tuple[Range | None, ...], ...], ...]
+    time_over: tuple[tuple[Range, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OfferCost:
-    """The figures of one offer; null where something that they need is unknown."""
+    """What a year of the buyer's work costs on one offer."""
 
-    hours: Range | None = None
-    cost: Range | None = None
-    """What a year's work costs."""
-    ratio: Range | None = None
-    """Its cost over the cheapest offer's."""
-    turning_price: Range | None = None
-    """The price at which it costs as much as the cheapest offer; of that one, as much as the second."""
+    cards: tuple[int, int, int]
+    """Needed by the hours at their low, best and high ends."""
+    cost: Range
+    power: float
+    use: float
+    """The share of the year for which each card trains."""
 
 
 @dataclass(frozen=True, slots=True)
-class CostRanking:
-    """All offers, and the places of those with a cost, the cheapest first."""
+class TurningPoints:
+    """What would turn an answer; null where nothing would."""
 
-    offers: tuple[OfferCost, ...]
-    order: tuple[int, ...]
-
-
-def rank_costs(numbers: CostNumbers) -> CostRanking:
-    """Return everything the page says of money, from the numbers alone."""
-    model = CostModel(numbers)
-    places = range(len(numbers.offers))
-    costs = {i: cost[1] for i in places if (cost := model.cost(i)) is not None}
-    order = tuple(sorted(costs, key=lambda i: (costs[i], i)))
-    return CostRanking(tuple(_offer_cost(model, i, order) for i in places), order)
-
-
-def _offer_cost(model: CostModel, i: int, order: tuple[int, ...]) -> OfferCost:
-    against = next((j for j in order if j != i), None) if order[:1] == (i,) else (order or (None,))[0]
-    return OfferCost(
-        hours=model.hours(i),
-        cost=model.cost(i),
-        ratio=model.ratio(i, order[0]) if i in order else None,
-        turning_price=None if against is None else model.turning_price(i, against),
-    )
+    another_card: Range | None
+    """How many times as much work makes one more card needed."""
+    other_best: tuple[float, int] | None
+    """How many times as much work makes another offer cheaper, and the place of that one."""
+    price: Range | None
+    """The price at which the next offer costs as much."""
+    rent: Range | None
+    """The rent of an hour of the same card below which buying loses."""
+    idle_hours: float
+    idle_worth: float
+    """What they would bring after power, each sold at what an hour of the buyer's own work costs."""
 
 
 def ranged(function: Callable[[InputValues], float], inputs: Mapping[str, Range]) -> Range:
@@ -103,129 +91,136 @@ def positive_range(function: Callable[[InputValues], float], inputs: Mapping[str
     return math.exp(low), math.exp(best), math.exp(high)
 
 
+def cards_needed(hours: float, busy_share: float) -> int:
+    """Return how many cards do so many hours in a year."""
+    # A rounding error of a float is no card.
+    return max(1, math.ceil(hours / (HOURS_A_YEAR * busy_share) - 1e-9))
+
+
 @dataclass(frozen=True, slots=True)
 class CostModel:
     """The costs of some offers, by their places."""
 
     numbers: CostNumbers
 
-    def hours_by_line(self, i: int) -> list[float] | None:
-        """Return the hours a year of each line of work on offer i; null where one has no figure."""
-        hours = []
-        for k, given in enumerate(self.numbers.hours):
-            over = self.numbers.speed[i][self.numbers.hours_on][k]
-            if given > 0 and over is None:
-                return None
-            hours.append(given * over[1] if over else 0.0)
-        return hours if sum(hours) > 0 else None
+    def cost(self, i: int, hours: Range | None = None) -> OfferCost:
+        """Return what offer i costs for its hours, else for others."""
+        hours = hours or self.numbers.offers[i].hours
+        inputs = {**self._inputs(i), f"hours {i}": hours}
+        best = {name: values[1] for name, values in inputs.items()}
+        low, middle, high = (cards_needed(end, best["busy_share"]) for end in hours)
+        return OfferCost(
+            cards=(low, middle, high),
+            cost=positive_range(lambda at: self._year(i, at), inputs),
+            power=0.0 if self.numbers.offers[i].rented else hours[1] * self._power_of_hour(i, best),
+            use=hours[1] / middle / HOURS_A_YEAR,
+        )
 
-    def best_hours(self, i: int) -> float | None:
-        """Return the hours of a year's work on offer i, without their range."""
-        hours = self.hours_by_line(i)
-        return None if hours is None else sum(hours)
+    def order(self) -> tuple[int, ...]:
+        """Return the places of all offers, the cheapest first."""
+        return tuple(sorted(range(len(self.numbers.offers)), key=lambda i: (self.cost(i).cost[1], i)))
 
-    def hours(self, i: int) -> Range | None:
-        """Return the hours of a year's work on offer i; on `hours_on` they are given, else measured."""
-        best = self.best_hours(i)
-        if best is None:
-            return None
-        low, _, high = self._time(i, self.numbers.hours_on)
-        return best * low, best, best * high
-
-    def watts(self, i: int) -> Range | None:
-        """Return mean power over the work, by hours; null where it is unknown for a line with hours."""
-        hours = self.hours_by_line(i)
-        if hours is None:
-            return None
-        total, mean = sum(hours), [0.0, 0.0, 0.0]
-        for share, power in zip(hours, self.numbers.offers[i].watts, strict=True):
-            if share > 0 and power is None:
-                return None
-            for at in range(3):
-                mean[at] += share / total * power[at] if power and share > 0 else 0.0
-        return (mean[0], mean[1], mean[2])
-
-    def _time(self, i: int, j: int) -> Range:
-        """Return the range of offer i's time over offer j's around their best value, for the whole work."""
-        first, second = self.hours_by_line(i), self.hours_by_line(j)
-        low = high = 0.0
-        if first is None or second is None or i == j:
-            return CERTAIN
-        for k in range(len(self.numbers.hours)):
-            factor = self.numbers.speed[i][j][k]
-            weight = (first[k] / sum(first) + second[k] / sum(second)) / 2
-            if factor and weight > 0:
-                low += weight * math.log(factor[0] / factor[1])
-                high += weight * math.log(factor[2] / factor[1])
-        return math.exp(low), 1.0, math.exp(high)
-
-    def speed(self, i: int, j: int) -> Range | None:
-        """Return how many times as fast offer i does the work as j; null where one has no figure."""
-        own, other = self.best_hours(i), self.best_hours(j)
-        if own is None or other is None:
-            return None
-        low, _, high = self._time(i, j)
-        return other / own / high, other / own, other / own / low
-
-    def cost(self, i: int) -> Range | None:
-        """Return the cost of the year's work; null where price, power or hours are unknown."""
-        hours = self._costed_hours(i)
-        if hours is None:
-            return None
-        inputs = self._inputs(i) | {"time": self._time(i, self.numbers.hours_on)}
-        return positive_range(lambda at: self._hourly(i, at) * hours * at["time"], inputs)
-
-    def ratio(self, i: int, j: int) -> Range | None:
+    def ratio(self, i: int, j: int) -> Range:
         """Return offer i's cost over offer j's."""
-        own, other = self._costed_hours(i), self._costed_hours(j)
-        if i == j:
-            return CERTAIN
-        if own is None or other is None:
-            return None
-        inputs = self._inputs(i, j) | {"time": self._time(i, j)}
-        return positive_range(
-            lambda at: self._hourly(i, at) * own * at["time"] / (self._hourly(j, at) * other), inputs
+        return positive_range(lambda at: self._year(i, at) / self._year(j, at), self._shared_inputs(i, j))
+
+    def turning(self, first: int, others: Sequence[int]) -> TurningPoints:
+        """Return what would turn it that `first` is cheaper than the others, which are in their order."""
+        offer, inputs = self.numbers.offers[first], self._inputs(first)
+        busy = self.numbers.site["busy_share"][1] * HOURS_A_YEAR
+        found, (low, hours, high) = self.cost(first), offer.hours
+        capacity = found.cards[1] * busy
+        hourly = positive_range(lambda at: self._year(first, at) / at[f"hours {first}"], inputs)
+        idle = 0.0 if offer.rented else capacity - hours
+        return TurningPoints(
+            another_card=None if offer.rented else (capacity / high, capacity / hours, capacity / low),
+            other_best=self._overtaking(first, others),
+            price=self._turning_price(first, others[0]) if others else None,
+            rent=None if offer.rented else hourly,
+            idle_hours=idle,
+            idle_worth=idle * (hourly[1] - found.power / hours),
         )
 
-    def turning_price(self, i: int, j: int) -> Range | None:
-        """Return the price of offer i at which the work costs the same on i and j."""
-        own, other = self.best_hours(i), self._costed_hours(j)
-        if own is None or other is None or not (self.watts(i) or self.numbers.offers[i].rented):
-            return None
-        inputs = self._inputs(i, j) | {"time": self._time(i, j)}
-        return ranged(
-            lambda at: self._price_for(i, self._hourly(j, at) * other / (own * at["time"]), at), inputs
-        )
+    def _turning_price(self, i: int, j: int) -> Range | None:
+        """Return the price of offer i at which the work costs the same on i and j; null at none above 0."""
 
-    def _costed_hours(self, i: int) -> float | None:
-        """Return the hours of an offer whose price and power are known."""
+        def price(at: InputValues) -> float:
+            hours, other = at["both"] * at[f"hours {i}"], self._year(j, at)
+            if self.numbers.offers[i].rented:
+                return other / hours
+            owned = (other - hours * self._power_of_hour(i, at)) * at["life_years"]
+            return (
+                owned / cards_needed(hours, at["busy_share"]) / (1 - at["residual_share"]) - at["host_price"]
+            )
+
+        low, best, high = ranged(price, self._shared_inputs(i, j))
+        return (max(low, 0.0), best, high) if best > 0 else None
+
+    def _overtaking(self, first: int, others: Sequence[int]) -> tuple[float, int] | None:
+        """Return the least multiple of the work at which another offer costs less than `first`."""
+        best = {name: values[1] for i in (first, *others) for name, values in self._inputs(i).items()}
+        busy = best["busy_share"] * HOURS_A_YEAR
+
+        def year(i: int, times: float, between: float) -> float:
+            """At some times the work, with the cards that are needed `between` two steps."""
+            return self._year(
+                i, {**best, "both": times}, cards_needed(between * best[f"hours {i}"], busy / HOURS_A_YEAR)
+            )
+
+        bought = [i for i in (first, *others) if not self.numbers.offers[i].rented]
+        each = (busy / best[f"hours {i}"] for i in bought)
+        steps = {
+            n * one for one in each for n in range(1, min(int(MOST_WORK / one), 1000) + 1) if n * one > 1
+        }
+        for low, high in pairwise([1.0, *sorted(steps), MOST_WORK]):
+            middle = (low + high) / 2
+            crossings = []
+            for i in others:
+                start, end = (year(i, at, middle) - year(first, at, middle) for at in (low, high))
+                if min(start, end) < 0:
+                    crossings.append((low if start < 0 else low + (high - low) * start / (start - end), i))
+            if crossings:
+                return min(crossings)
+        return None
+
+    def _inputs(self, i: int) -> dict[str, Range]:
         offer = self.numbers.offers[i]
-        known = offer.price is not None and (offer.rented or self.watts(i) is not None)
-        return self.best_hours(i) if known else None
+        own = {f"price {i}": offer.price, f"watts {i}": offer.watts, f"hours {i}": offer.hours}
+        return {**self.numbers.site, **own, "both": CERTAIN}
 
-    def _inputs(self, *places: int) -> dict[str, Range]:
-        """Return the site's inputs, and each offer's price and power."""
-        found = dict(self.numbers.inputs)
-        for i in places:
-            price = self.numbers.offers[i].price
-            found |= {f"watts {i}": self.watts(i) or NO_WATTS} | ({f"price {i}": price} if price else {})
-        return found
+    def _shared_inputs(self, i: int, j: int) -> dict[str, Range]:
+        """Return the inputs of two offers; their hours move together by what both do not know of the base."""
+        first, second, apart = (
+            _reach(span)
+            for span in (
+                self.numbers.offers[i].hours,
+                self.numbers.offers[j].hours,
+                self.numbers.time_over[i][j],
+            )
+        )
+        together = min(max((first**2 + second**2 - apart**2) / 2, 0.0), first**2, second**2)
+        inputs = {**self._inputs(i), **self._inputs(j), "both": _around(1.0, math.sqrt(together))}
+        for k, reach in ((i, first), (j, second)):
+            alone = math.sqrt(reach**2 - together)
+            inputs[f"hours {k}"] = _around(self.numbers.offers[k].hours[1], alone)
+        return inputs
 
-    def _hourly(self, i: int, at: InputValues) -> float:
+    def _year(self, i: int, at: InputValues, cards: int | None = None) -> float:
+        hours = at["both"] * at[f"hours {i}"]
         if self.numbers.offers[i].rented:
-            return at[f"price {i}"]
-        return (at[f"price {i}"] + at["host_price"]) * _owning(at) + self._running(i, at)
+            return hours * at[f"price {i}"]
+        cards = cards or cards_needed(hours, at["busy_share"])
+        owning = cards * (at[f"price {i}"] + at["host_price"]) * (1 - at["residual_share"]) / at["life_years"]
+        return owning + hours * self._power_of_hour(i, at)
 
-    def _price_for(self, i: int, hourly: float, at: InputValues) -> float:
-        """Return the price at which an hour costs `hourly`."""
-        if self.numbers.offers[i].rented:
-            return hourly
-        return (hourly - self._running(i, at)) / _owning(at) - at["host_price"]
-
-    def _running(self, i: int, at: InputValues) -> float:
+    def _power_of_hour(self, i: int, at: InputValues) -> float:
         return (at[f"watts {i}"] + at["host_watts"]) * at["pue"] * at["electricity_price"] / 1000
 
 
-def _owning(at: InputValues) -> float:
-    """Return what one unit of price costs per hour."""
-    return (1 - at["residual_share"]) / (at["life_years"] * at["utilisation"] * HOURS_A_YEAR)
+def _reach(span: Range) -> float:
+    """Return half of a range's width in logarithms."""
+    return math.log(span[2] / span[0]) / 2
+
+
+def _around(best: float, reach: float) -> Range:
+    return best * math.exp(-reach), best, best * math.exp(reach)

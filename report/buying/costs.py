@@ -1,7 +1,6 @@
 """What each offer costs for the buyer's work: records and the buyer's file → numbers → costs.
 
-Each range is the wider one: the reaches of the measured 95 % interval and of the band of other units add in
-squares.
+A work is by its measurements where every card has that very work on record, else by what is expected of them.
 """
 
 from __future__ import annotations
@@ -9,91 +8,71 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, geometric_mean
+from statistics import fmean
 
 from harness.record.published.cards import Card, find_card
-from report.buying.cost_model import (
-    CERTAIN,
-    HOURS_A_YEAR,
-    NO_WATTS,
-    CostModel,
-    CostNumbers,
-    CostRanking,
-    OfferNumbers,
-    Range,
-    rank_costs,
-)
+from report.buying.cost_model import CERTAIN, CostModel, CostNumbers, OfferNumbers, Range
 from report.buying.purchase import Purchase
-from report.buying.workload_mix import (
-    MixLine,
-    OfferedCard,
-    UnrecordedLine,
-    WorkLine,
-    buyers_mix,
-    candidates,
-    default_mix,
-    meant,
-    mix_lines,
-    timed_cells,
-)
+from report.buying.workload_mix import OfferedCard, WorkLine, offered_cards, timed_cells, work_lines
 from report.compare.cells import Cell
-from report.compare.ratio import Speed, work_ratio
-from report.compare.spread import UnitBand, UnitSpread, unit_band, unit_spreads
+from report.compare.partial_key import MEASURED_FIELDS
+from report.compare.ratio import work_ratio
+from report.compare.spread import UnitSpread, unit_band, unit_spreads
 from report.expected.relative import CardsOnPaper
+from report.trials.key import without
 from report.trials.trial import TrialResult
 
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
-"""What the page assumes, and says so, where a bought card's life is not given."""
-RENTED: dict[str, Range] = {"life_years": CERTAIN, "utilisation": CERTAIN, "electricity_price": NO_WATTS}
-"""For files of rented cards alone: no figure that is shown depends on them."""
-INPUTS = (*RENTED, "pue", "residual_share", "host_price", "host_watts")
+"""What the page assumes, and says so, where a card's life is not given."""
+SITE = ("busy_share", "pue", "residual_share", "host_price", "host_watts")
+NOTHING: Range = (0.0, 0.0, 0.0)
 ENERGY_BAND = 0.05
+GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of each offer by these numbers, and what the reader has to know about them."""
+    """The costs of the offers, and what the reader has to know about them."""
 
-    numbers: CostNumbers
-    """Without the cards' power where that of one is not known."""
-    ranking: CostRanking
-    power_unknown: tuple[str, ...]
-    """The offers whose power is unknown, for which that of all cards is left out of the costs."""
-    offers: tuple[OfferedCard, ...]
+    cards: tuple[OfferedCard, ...]
+    """Each offer's, and behind them the one of the hours where it is no offer's."""
+    base: int
+    """The place of the card that the hours are on."""
     lines: tuple[WorkLine, ...]
-    left_out: tuple[UnrecordedLine, ...]
+    left_out: tuple[WorkLine, ...]
     """Lines of the buyer's work of which nothing is known on any offer."""
+    speeds: tuple[tuple[Range | None, ...], ...]
+    """Each offer's time over that of the base, by line."""
+    model: CostModel
+    """The sums of the offers whose hours are known."""
+    places: tuple[int, ...]
+    """The place of each offer of the model among the cards."""
+    order: tuple[int, ...]
+    """The offers of the model that the work is not known to be too large for, the cheapest first."""
+    fits: tuple[bool | None, ...]
+    """For each card whether all the work fits its memory; null where that is not known."""
+    memory: tuple[float | None, ...]
+    """Each card's bytes, as the framework saw them, else on paper."""
+    without_power: tuple[str, ...]
+    """The offers whose power is unknown, for which that of all is left out of the sums."""
     paper: CardsOnPaper
     purchase: Purchase
 
     @property
-    def stacks_differ(self) -> bool:
-        """Whether a line was not run with the same software on all cards."""
-        return any(len({cell.stack for cell in line.cells if cell}) > 1 for line in self.lines)
+    def offers(self) -> tuple[OfferedCard, ...]:
+        """The cards that have an offer."""
+        return tuple(one for one in self.cards if one.offer)
 
     @property
-    def single_runs(self) -> int:
-        """Return how many lines use a single run of a card, whose own scatter no range holds."""
-        return sum(
-            any(cell and len(line.unit_seconds(cell).values) < 2 for cell in line.cells)
-            for line in self.lines
-            if isinstance(line, MixLine)
-        )
-
-    def measured_on(self, place: int) -> bool:
-        """Return whether all the work was measured on an offer."""
-        return bool(self.lines) and all(line.cells[place] for line in self.lines)
-
-    def power_measured_on(self, place: int) -> bool:
-        """Return whether an offer's power was measured on every line that it has."""
-        cells = [cell for line in self.lines if (cell := line.cells[place])]
-        return bool(cells) and all(map(_watts, cells))
+    def powered(self) -> bool:
+        """Whether power is in the sums."""
+        return self.purchase.electricity_price is not None and not self.without_power
 
 
 def costs(
     cells: Sequence[Cell],
     trials: Sequence[TrialResult],
-    cards: Sequence[Card],
+    on_paper: Sequence[Card],
     purchase: Purchase | None,
     paper: CardsOnPaper,
 ) -> Costs | None:
@@ -104,123 +83,138 @@ def costs(
     if purchase is None:
         return None
     cells = timed_cells(cells)
-    offered = candidates(cells, purchase)
-    recorded = mix_lines(cells, offered, trials)
-    in_use = HOURS_A_YEAR * _inputs(purchase)["utilisation"][1]
-    mix: tuple[WorkLine, ...] = default_mix(recorded, in_use)
-    if purchase.work:
-        mix = buyers_mix(recorded, purchase, offered)
-    named = _hours_on(cells, offered, purchase)
-    offered, mix = _in_question(offered, mix, named)
-    on = offered.index(named[0]) if named else _slowest(offered, mix, paper)
-    base = offered[on].card
-    left_out = tuple(
+    (cards, named), count = offered_cards(cells, purchase, on_paper), len(purchase.offer)
+    times = _Times(cards, unit_spreads(trials), paper)
+    asked = work_lines(cells, cards, purchase)
+    base = _most_known(cards, asked, paper) if named is None else named
+    given = tuple(replace(line, measured=times.are_measured(line, base)) for line in asked)
+    # The card of the hours takes them as given, whatever the work is.
+    others = [i for i in range(count) if i != base]
+    lines = tuple(
         line
-        for line in mix
-        if isinstance(line, UnrecordedLine)
-        and not any(paper.time_over(one.card, base, line.name) for one in offered if one.card != base)
+        for line in given
+        if any(line.cells) or not others or any(times.over(line, i, base) for i in others)
     )
-    mix = tuple(line for line in mix if line not in left_out)
-    on_record = unit_spreads(trials)
-    spreads = tuple(on_record.get(offer.card, UnitSpread()) for offer in offered)
-    others, places = max(sum(offer.measured for offer in offered) - 1, 1), range(len(offered))
-    numbers = CostNumbers(
-        inputs=_inputs(purchase),
-        offers=tuple(_offer(offer, i, mix, cards, paper) for i, offer in enumerate(offered)),
-        hours=tuple(line.hours for line in mix),
-        hours_on=on,
-        speed=tuple(
-            tuple(
-                tuple(
-                    _time_over(line, i, j, spreads, others) or _expected_time(line, i, j, offered, paper)
-                    for line in mix
-                )
-                for j in places
-            )
-            for i in places
-        ),
+    speeds = tuple(tuple(times.over(line, i, base) for line in lines) for i in range(count))
+    places = tuple(i for i in range(count) if purchase.work and lines and all(speeds[i]))
+    memory = tuple(_memory(one, trials, paper) for one in cards)
+    watts = {i: _watts(cards[i], i, lines, speeds[i], on_paper, paper) for i in places}
+    bought = [i for i in places if not purchase.offer[i].rented]
+    unknown = tuple(cards[i].name for i in bought if watts[i] is None)
+    tariff = purchase.electricity_price
+    site = {name: getattr(purchase, name).values for name in SITE} | {
+        "life_years": purchase.life_years.values if purchase.life_years else LIFE_YEARS,
+        "electricity_price": tariff.values if tariff and not unknown else NOTHING,
+    }
+    offers = tuple(
+        OfferNumbers(
+            purchase.offer[i].rented, purchase.offer[i].cost, watts[i] or NOTHING, _hours(lines, speeds[i])
+        )
+        for i in places
     )
-    unknown = _power_unknown(numbers)
-    if unknown:
-        # As if the cards drew nothing, all alike; the host's share stays.
-        unpowered = (replace(offer, watts=(NO_WATTS,) * len(offer.watts)) for offer in numbers.offers)
-        numbers = replace(numbers, offers=tuple(unpowered))
-    return Costs(numbers, rank_costs(numbers), unknown, offered, mix, left_out, paper, purchase)
-
-
-def _power_unknown(numbers: CostNumbers) -> tuple[str, ...]:
-    """Return the cards that are bought, and whose power is unknown on a line with hours."""
-    model = CostModel(numbers)
-    return tuple(
-        offer.name
-        for i, offer in enumerate(numbers.offers)
-        if offer.price is not None
-        and not offer.rented
-        and model.best_hours(i) is not None
-        and model.watts(i) is None
+    apart = tuple(tuple(times.of_work(lines, i, j, speeds) for j in places) for i in places)
+    model = CostModel(CostNumbers(site, offers, apart))
+    fits = tuple(_fits(one, memory[i], lines, trials) for i, one in enumerate(cards))
+    order = tuple(i for i in model.order() if fits[places[i]] is not False)
+    left = tuple(line for line in given if line not in lines)
+    return Costs(
+        cards, base, lines, left, speeds, model, places, order, fits, memory, unknown, paper, purchase
     )
 
 
-def _in_question(
-    offered: Sequence[OfferedCard], mix: Sequence[WorkLine], besides: Sequence[OfferedCard]
-) -> tuple[tuple[OfferedCard, ...], tuple[WorkLine, ...]]:
-    """Return the offers, the cards `besides`, and the other cards that did some of the work."""
-    wanted = [one for one in offered if one.offer or one in besides]
-    places = [i for i, one in enumerate(offered) if one in wanted or any(line.cells[i] for line in mix)]
-    return tuple(offered[place] for place in places), tuple(line.on(places) for line in mix)
+def _most_known(cards: Sequence[OfferedCard], lines: Sequence[WorkLine], paper: CardsOnPaper) -> int:
+    """Return the place of the first card with most of the work on record, or that tables know."""
+    return max(
+        range(len(cards)),
+        key=lambda i: (sum(line.cells[i] is not None for line in lines), cards[i].card in paper.specs),
+    )
 
 
-def _hours_on(
-    cells: Sequence[Cell], offers: Sequence[OfferedCard], purchase: Purchase
-) -> tuple[OfferedCard, ...]:
-    """Return the card whose hours are given; none where the buyer does not say."""
-    if not purchase.hours_on:
-        return ()
-    cell, name = meant(purchase.hours_on, cells, "'hours_on'"), purchase.hours_on.casefold()
-    if cell:
-        return tuple(one for one in offers if one.made(cell.machine, cell.card))[:1]
-    return tuple(one for one in offers if one.card.casefold() == name)[:1]
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """How long one card takes over another."""
 
+    cards: Sequence[OfferedCard]
+    spreads: dict[str, UnitSpread]
+    paper: CardsOnPaper
 
-def _slowest(offers: Sequence[OfferedCard], mix: Sequence[WorkLine], paper: CardsOnPaper) -> int:
-    """Return the slowest of the offers that did most of the mix; where none did any, the slowest expected."""
+    def are_measured(self, line: WorkLine, base: int) -> bool:
+        """Return whether a line is on record of the base, and of each card of which anything is known."""
+        known = (self.paper.time_over(one.card, self.cards[base].card, line.name) for one in self.cards)
+        return line.cells[base] is not None and all(
+            cell or not time for cell, time in zip(line.cells, known, strict=True)
+        )
 
-    def place(i: int) -> tuple[int, float, float]:
-        done = [
-            math.log(geometric_mean(line.unit_seconds(cell).values))
-            for line in mix
-            if isinstance(line, MixLine) and (cell := line.cells[i])
+    def over(self, line: WorkLine, i: int, j: int) -> Range | None:
+        """Return the time of card i over card j in a line; a card bought and rented has the same time."""
+        one, other, of, over = self.cards[i], self.cards[j], line.cells[i], line.cells[j]
+        if i == j or (of is not None and of is over):
+            return CERTAIN
+        if not line.measured:
+            return self.paper.time_over(one.card, other.card, line.name)
+        if of is None or over is None:
+            return None
+        found = work_ratio(of, over, "throughput", ())
+        low, high = (found.interval.low, found.interval.high) if found.interval else (found.estimate,) * 2
+        # Any two units of the two models may come.
+        band = unit_band(*(self.spreads.get(card.card, UnitSpread()) for card in (one, other)))
+        slow, fast = band.around(low, found.estimate, high)
+        return 1 / fast, 1 / found.estimate, 1 / slow
+
+    def of_work(
+        self, lines: Sequence[WorkLine], i: int, j: int, speeds: Sequence[Sequence[Range | None]]
+    ) -> Range:
+        """Return the same for the whole work, each line's range by its share of both cards' hours."""
+        shares = [
+            [line.hours * (time[1] if time else 0.0) for line, time in zip(lines, speeds[k], strict=True)]
+            for k in (i, j)
         ]
-        times = [paper.time_over(offers[i].card, other.card, line.name) for line in mix for other in offers]
-        return len(done), sum(done), sum(math.log(time[1]) for time in times if time)
+        best = sum(shares[0]) / sum(shares[1])
+        low = high = 0.0
+        for line, first, second in zip(lines, *shares, strict=True):
+            weight = (first / sum(shares[0]) + second / sum(shares[1])) / 2
+            if (time := self.over(line, i, j)) is not None:
+                low, high = (
+                    low + weight * math.log(time[0] / time[1]),
+                    high + weight * math.log(time[2] / time[1]),
+                )
+        return best * math.exp(low), best, best * math.exp(high)
 
-    return max(range(len(offers)), key=place)
+
+def _hours(lines: Sequence[WorkLine], times: Sequence[Range | None]) -> Range:
+    """Return the hours of a year's work at the low, best and high ends of each line's time."""
+    ends = [
+        sum(line.hours * time[at] for line, time in zip(lines, times, strict=True) if time) for at in range(3)
+    ]
+    return ends[0], ends[1], ends[2]
 
 
-def _inputs(purchase: Purchase) -> dict[str, Range]:
-    given = ((name, getattr(purchase, name)) for name in INPUTS)
-    known = {name: value.values if value else RENTED[name] for name, value in given}
-    assumed = purchase.buys and purchase.life_years is None
-    return known | ({"life_years": LIFE_YEARS} if assumed else {})
-
-
-def _offer(
-    candidate: OfferedCard, i: int, mix: Sequence[WorkLine], cards: Sequence[Card], paper: CardsOnPaper
-) -> OfferNumbers:
-    offer, card, specs = candidate.offer, find_card(candidate.device, cards), paper.specs.get(candidate.card)
-    paper_watts = card.power_watts and card.power_watts / card.devices if card else None
-    board = paper_watts if card else specs.power_watts if specs else None
-    quoted = offer.watts.values if offer and offer.watts else None
-    on_paper = quoted or ((board, board, board) if board else None)
-    return OfferNumbers(
-        name=candidate.name,
-        rented=bool(offer and offer.rented),
-        price=offer.cost if offer else None,
-        watts=tuple(_watts(line.cells[i]) or on_paper for line in mix),
+def _watts(
+    one: OfferedCard,
+    place: int,
+    lines: Sequence[WorkLine],
+    times: Sequence[Range | None],
+    on_paper: Sequence[Card],
+    paper: CardsOnPaper,
+) -> Range | None:
+    """Return mean power over the work, by hours: measured where the work is, else quoted or on paper."""
+    card, specs = find_card(one.device, on_paper), paper.specs.get(one.card)
+    board = (
+        card.power_watts and card.power_watts / card.devices if card else specs.power_watts if specs else None
     )
+    quoted = (
+        one.offer.watts.values if one.offer and one.offer.watts else (board, board, board) if board else None
+    )
+    total, mean = _hours(lines, times)[1], [0.0, 0.0, 0.0]
+    for line, time in zip(lines, times, strict=True):
+        power = (_measured_watts(line.cells[place]) if line.measured else None) or quoted
+        if power is None or time is None:
+            return None
+        mean = [sum_ + line.hours * time[1] / total * end for sum_, end in zip(mean, power, strict=True)]
+    return mean[0], mean[1], mean[2]
 
 
-def _watts(cell: Cell | None) -> Range | None:
+def _measured_watts(cell: Cell | None) -> Range | None:
     """Return the mean power in the windows of a cell's valid runs, with the band that sensors are off by."""
     trials = [trial for trial in cell.trials if trial.verdict != "invalid"] if cell else []
     readings = [
@@ -234,38 +228,24 @@ def _watts(cell: Cell | None) -> Range | None:
     return min(watts) * (1 - band), fmean(watts), max(watts) * (1 + band)
 
 
-def _time_over(
-    line: WorkLine, i: int, j: int, spreads: Sequence[UnitSpread], comparisons: int
-) -> Range | None:
-    """Return the time of offer i over offer j; the same card bought and rented has the same time."""
-    first, second = line.cells[i], line.cells[j]
-    if not isinstance(line, MixLine) or first is None or second is None:
+def _memory(one: OfferedCard, trials: Sequence[TrialResult], paper: CardsOnPaper) -> float | None:
+    """Return a card's memory as the framework saw it, else on paper."""
+    measured = [trial.record.measurement for trial in trials if one.made(trial)]
+    sizes = [found.device.memory_bytes for found in measured if found]
+    specs = paper.specs.get(one.card)
+    return max(filter(None, sizes), default=None) or (specs.memory_gb * GB if specs else None)
+
+
+def _fits(
+    one: OfferedCard, memory: float | None, lines: Sequence[WorkLine], trials: Sequence[TrialResult]
+) -> bool | None:
+    """Return whether all the work fits a card's memory, by what it took and by what failed there."""
+    works = {without(cell.key, *MEASURED_FIELDS) for line in lines for cell in line.alike}
+    for trial in trials:
+        too_large = trial.failure is not None and trial.failure.reason == "out-of-memory"
+        if too_large and one.made(trial) and without(trial.key, *MEASURED_FIELDS) in works:
+            return False
+    peaks = [line.peak_bytes for line in lines]
+    if memory is None or not any(peaks):
         return None
-    if first is second:
-        return (1.0, 1.0, 1.0)
-    seconds_over = geometric_mean(line.unit_seconds(first).values) / geometric_mean(
-        line.unit_seconds(second).values
-    )
-    band = unit_band(spreads[i], spreads[j], comparisons=comparisons)
-    if seconds_over < 1 or (seconds_over == 1 and i < j):
-        low, best, high = _times_as_fast(line, first, second, 1 / seconds_over, band)
-        return 1 / high, 1 / best, 1 / low
-    return _times_as_fast(line, second, first, seconds_over, band)
-
-
-def _expected_time(
-    line: WorkLine, i: int, j: int, offered: Sequence[OfferedCard], paper: CardsOnPaper
-) -> Range | None:
-    """Return the same by what is known on paper; null where one of them failed at this work."""
-    if i != j and isinstance(line, MixLine) and (line.failed(i) or line.failed(j)):
-        return None
-    return paper.time_over(offered[i].card, offered[j].card, line.name)
-
-
-def _times_as_fast(line: MixLine, fast: Cell, slow: Cell, best: float, band: UnitBand) -> Range:
-    """Return how many times as fast the faster card is, in any two units of the two models."""
-    speed: Speed = "throughput" if line.by_throughput else "seconds"
-    ends = work_ratio(fast, slow, speed, (), comparisons=band.comparisons).interval
-    low, high = (ends.low / ends.estimate, ends.high / ends.estimate) if ends else (1.0, 1.0)
-    below, above = band.around(best * low, best, best * high)
-    return below, best, above
+    return False if max(filter(None, peaks)) > memory else True if all(peaks) else None

@@ -7,6 +7,7 @@ The docstring of a field is its comment in the file that `invoke quote` writes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -14,12 +15,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from harness.errors import UserError
-from harness.record import Model
+from harness.record import Model, parse_toml
 from harness.record.trial_spec import DataMode
 from harness.record.vocabulary.precision import Precision
 
 FILE = "purchase.toml"
 REMEDY = "correct it; docs/buying.md explains each key"
+UNFILLED = f"{FILE} is not filled in: no [[offer]] has a price"
 
 FiniteNumber = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 CountNumber = Annotated[int, Field(strict=True, ge=1, le=100_000)]
@@ -97,14 +99,14 @@ class Offer(Model):
     card: ShortText
     """any card by its name, on record or not, or the label of a machine that is"""
     price: Price | None = None
-    """of one card that is bought"""
+    """needed, or price_per_hour in its place: of one card that is bought"""
     price_per_hour: Price | None = None
-    """in place of it, of one hour of a rented card, with power and host in it"""
-    number: CountNumber = 1
-    """how many you order; every cost is of one"""
-    date: OfferDate
+    """of one hour of a rented card, with power and host in it"""
+    number: CountNumber | None = None
+    """how many you order; fewer than your work needs is said"""
+    date: OfferDate | None = None
     """of the offer"""
-    source: ShortText
+    source: ShortText | None = None
     """where the price is from"""
     watts: Annotated[InputRange, *_ranged(1, 5000)] | None = None
     """the card's power limit as offered; it counts where no power was measured"""
@@ -145,15 +147,15 @@ class PurchaseWork(Model):
 class Purchase(Model):
     """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts."""
 
-    currency: Currency
+    currency: Currency = "EUR"
     """three letters; every price is in it"""
     offer: Annotated[tuple[Offer, ...], Field(min_length=1)]
     life_years: Annotated[InputRange, *_ranged(0.1, 20)] | None = None
     """how long a card is used; 4 years, 2 to 8, where left out"""
-    utilisation: Annotated[InputRange, *_ranged(0.001, 1)] | None = None
-    """needed for a card that is bought: the share of all hours in which it trains"""
+    busy_share: Annotated[InputRange, *_ranged(0.001, 1)] = InputRange(low=0.8, best=0.8, high=0.8)
+    """the most of a year that one card can train; more work needs another card"""
     electricity_price: Annotated[InputRange, *_ranged(0, 1e6)] | None = None
-    """needed for a card that is bought: of one kWh"""
+    """of one kWh; the sum is without power where left out"""
     pue: Annotated[InputRange, *_ranged(1, 4)] = InputRange(low=1, best=1, high=1)
     """power of the room over power of its machines"""
     residual_share: Annotated[InputRange, *_ranged(0, 1, below=True)] = InputRange(low=0, best=0, high=0)
@@ -163,25 +165,24 @@ class Purchase(Model):
     host_watts: Annotated[InputRange, *_ranged(0, 10_000)] = InputRange(low=0, best=0, high=0)
     """the share of the computer's power that falls to one card"""
     hours_on: ShortText | None = None
-    """the card on which your work takes the hours that you give, on record or not; else the slowest"""
+    """the card on which your work takes the hours that you give, on record or not"""
     work: tuple[PurchaseWork, ...] = ()
 
-    @property
-    def buys(self) -> bool:
-        """Whether a card is bought, and not all of them rented."""
-        return not all(offer.rented for offer in self.offer)
-
-    @model_validator(mode="after")
-    def _has_what_its_costs_need(self) -> Self:
-        needed = ("utilisation", "electricity_price") if self.buys else ()
-        for name in needed:
-            if getattr(self, name) is None:
-                raise ValueError(f"a card that is bought needs '{name}'")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _is_of_today(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "utilisation" in given:
+            raise ValueError(
+                "'utilisation' is no key: 'busy_share' is the most of a year that one card can train"
+            )
+        return given
 
 
 def load_purchase(root: Path) -> Purchase | None:
-    """Return the buyer's file under `root`, or null; raises UserError with the key and what is wrong."""
+    """Return the buyer's file under `root`; null where there is none, and where no offer has a price.
+
+    Raises UserError with the key and what is wrong.
+    """
     path = root / FILE
     if not path.is_file():
         return None
@@ -189,9 +190,14 @@ def load_purchase(root: Path) -> Purchase | None:
         text = path.read_bytes()
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy=REMEDY) from None
+    with suppress(ValueError):
+        offers = parse_toml(text).get("offer", [])
+        tables = [offer for offer in offers if isinstance(offer, dict)]
+        if not any({"price", "price_per_hour"} & set(table) for table in tables):
+            return None
     return parse_purchase(text)
 
 
-def parse_purchase(text: str | bytes, where: str = FILE) -> Purchase:
+def parse_purchase(text: str | bytes) -> Purchase:
     """Return a buyer's file from its text; raises UserError with the key and what is wrong."""
-    return Purchase.parse_toml(text.encode() if isinstance(text, str) else text, where, REMEDY, UserError)
+    return Purchase.parse_toml(text.encode() if isinstance(text, str) else text, FILE, REMEDY, UserError)

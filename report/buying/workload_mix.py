@@ -1,35 +1,30 @@
-"""Candidates and the mix of work: the card of each offer, lines of equal work, each card's cell on them."""
+"""The card of each offer, and the buyer's works with each card's own measurement of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.errors import UserError
-from harness.record.published.cards import means_card
+from harness.record.published.cards import Card, find_card, means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
-from report.compare.partial_key import MEASURED_FIELDS, each_nearest_the_card, nearest_the_card, same_but
-from report.stats.intervals import Runs
-from report.trials.key import LOADER_ALONE, Key, ProtocolLength, grouped_by, without
+from report.compare.partial_key import nearest_the_card
+from report.trials.key import LOADER_ALONE, Key, grouped_by
 from report.trials.trial import TrialResult
 
-MOST_CARDS = 8
-"""On one page: so many besides what the buyer's file names are left out."""
-
-NO_FAILURE = ("", "no record", "not measured")
-"""Reasons for a missing cell that are no failure of the card."""
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
+PRECISIONS = ("fp32-ieee", "amp-fp16", "amp-bf16")
+"""What speeds are of where no work is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedCard:
-    """A card on record, with the offer for it where there is one; or an offer that no record is of."""
+    """The card of an offer, or that of the hours; `machine` is empty where no record is of it."""
 
     name: str
     machine: str
-    """Empty without a record."""
     card: str
     device: str
     offer: Offer | None = None
@@ -38,138 +33,66 @@ class OfferedCard:
     def measured(self) -> bool:
         return bool(self.machine)
 
-    def made(self, machine: str, card: str) -> bool:
-        """Return whether a figure of that machine and card is this candidate's."""
-        return (self.machine, self.card) == (machine, card)
-
-    def memory_bytes(self, trials: Iterable[TrialResult]) -> int | None:
-        """Return the card's memory as the framework saw it."""
-        measured = [trial.record.measurement for trial in trials if self.made(trial.machine, trial.card)]
-        sizes = [measurement.device.memory_bytes for measurement in measured if measurement]
-        return max(filter(None, sizes), default=None)
+    def made(self, of: Cell | TrialResult) -> bool:
+        """Return whether something was measured on such a card; of a processor, in this machine."""
+        trial = of.trials[0] if isinstance(of, Cell) else of
+        any_machine = trial.environment.device != "cpu" and self.measured
+        return self.card == of.card and (any_machine or self.machine == of.machine)
 
 
 @dataclass(frozen=True, slots=True)
-class MixLine:
-    """One line of equal work: a cell for each candidate, or the reason why there is none."""
+class WorkLine:
+    """One line of the buyer's work, with each card's cell of that very work."""
 
-    key: Key
-    length: ProtocolLength
+    name: str
+    precision: str | None
+    """The label of its arithmetic; null where the buyer does not say."""
+    hours: float
     cells: tuple[Cell | None, ...]
-    reasons: tuple[str, ...]
-    """For each candidate: empty with a cell, else the reason of its failure or 'not measured'."""
-    by_throughput: bool
-    """A whole protocol's time is not known on each card, so a million samples are the unit of work."""
-    hours: float = 0.0
-    of_several: bool = False
-    """Whether other lines are of the same model under another protocol, which then distinguishes them."""
+    alike: tuple[Cell, ...] = ()
+    """The cells on record, of any card, that the line may mean."""
+    measured: bool = False
+    """Whether each card that is compared has it on record, so that these enter the sum."""
 
     @property
-    def precision(self) -> str:
-        """The label of its arithmetic."""
-        return self.key.precision
-
-    @property
-    def name(self) -> str:
-        """The line as the page writes it."""
-        key = self.key
-        under = f", protocol {text.clean(key.protocol, 40)}" if self.of_several else ""
-        return (
-            f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}, {key.data_mode}{under}"
-        )
-
-    def unit_seconds(self, cell: Cell) -> Runs:
-        """Return the seconds that each run of a cell takes for one unit of the line's work."""
-        if self.by_throughput:
-            rates = cell.throughput
-            return Runs(tuple(1e6 / value for value in rates.values), rates.blocks)
-        return cell.seconds.runs
-
-    def failed(self, place: int) -> bool:
-        """Whether a candidate tried the work and failed."""
-        return self.reasons[place] not in NO_FAILURE
-
-    def on(self, places: Sequence[int]) -> MixLine:
-        """Return the line with the candidates at these places alone."""
-        cells = tuple(self.cells[i] for i in places)
-        return replace(self, cells=cells, reasons=tuple(self.reasons[i] for i in places))
-
-    @property
-    def counts(self) -> int:
-        """How many offers have a figure."""
-        return sum(cell is not None for cell in self.cells)
-
-
-@dataclass(frozen=True, slots=True)
-class UnrecordedLine:
-    """A line of the buyer's work that no record is of, as it was written."""
-
-    work: PurchaseWork
-    cells: tuple[None, ...]
-
-    @property
-    def hours(self) -> float:
-        """Return the hours of a year."""
-        return self.work.hours_per_year
-
-    @property
-    def precision(self) -> str | None:
-        """The label of its arithmetic; null where the buyer does not say."""
-        return self.work.precision
-
-    @property
-    def name(self) -> str:
-        """The line as the page writes it."""
-        work, batch = self.work, self.work.batch_size
-        parts = (text.model_name(work.model or work.workload), work.precision, batch and f"batch {batch}")
-        return text.clean(", ".join(part for part in parts if part), 80)
-
-    def on(self, places: Sequence[int]) -> UnrecordedLine:
-        """Return the line with the candidates at these places alone."""
-        return replace(self, cells=(None,) * len(places))
-
-
-WorkLine = MixLine | UnrecordedLine
+    def peak_bytes(self) -> float | None:
+        """The most memory that it took on a GPU; null where that was not measured."""
+        on_gpu = (cell for cell in self.alike if cell.trials[0].environment.device != "cpu")
+        return max((peak for cell in on_gpu if (peak := cell.figures["peak_bytes"].mean)), default=None)
 
 
 def timed_cells(cells: Iterable[Cell]) -> list[Cell]:
-    """Return the valid trainings on one device by real data, settled windows first."""
+    """Return the valid trainings on one device, settled windows and real data first."""
     timed = [cell for cell in cells if cell.verdict != "invalid" and cell.throughput.mean]
     trained = [cell for cell in timed if cell.key.gpus == 1 and cell.key.protocol != LOADER_ALONE]
-    return sorted(
-        (cell for cell in trained if cell.key.data_source != "generated"), key=lambda cell: not cell.ranked
-    )
+    return sorted(trained, key=lambda cell: (not cell.ranked, cell.key.data_source == "generated"))
 
 
-def candidates(cells: Sequence[Cell], purchase: Purchase) -> tuple[OfferedCard, ...]:
-    """Return the offers, then the other cards on record, and last the offers that no record is of.
+def offered_cards(
+    cells: Sequence[Cell], purchase: Purchase, sold: Sequence[Card]
+) -> tuple[tuple[OfferedCard, ...], int | None]:
+    """Return the offers' cards in the file's order, and the place of the one that the hours are on.
 
-    A processor is what its machine makes of it, so that machines of unlike labels are never one.
-    Raises UserError where an offer's text fits several cards.
+    That is behind them where it is no offer's, and null where the file does not name it. Processors in
+    machines of unlike labels are never one. Raises UserError where a name fits several cards.
     """
     sides = [of[0] for of in grouped_by(cells, lambda cell: (cell.machine, cell.card)).values()]
-    found: list[OfferedCard] = []
-    by_card: set[tuple[str, str]] = set()
-    for number, offer in enumerate(purchase.offer, 1):
-        cell = meant(offer.card, sides, f"offer {number}")
-        found.append(_candidate(cell, offer) if cell else _unrecorded(offer.card, offer))
-        if cell and means_card(offer.card, cell.card):
-            by_card.add(_type(cell))
-    on = purchase.hours_on
-    base = meant(on, sides, "'hours_on'") if on else None
-    if base and not any(one.made(base.machine, base.card) for one in found):
-        found.append(_candidate(base))
-        by_card.add(_type(base))
-    elif on and not base and on.casefold() not in (one.card.casefold() for one in found):
-        found.append(_unrecorded(on))
-    spare = [
-        cell
-        for cell in sides
-        if _type(cell) not in by_card and not any(one.made(cell.machine, cell.card) for one in found)
-    ]
-    others = [_candidate(cell) for cell in {_type(cell): cell for cell in reversed(spare)}.values()][::-1]
-    found += others[: max(0, MOST_CARDS - len(found))]
-    return tuple(sorted(found, key=lambda one: not one.measured))
+
+    def card_of(words: str, where: str, offer: Offer | None = None) -> OfferedCard:
+        cell, named = meant(words, sides, where, sold), text.clean(words, 60)
+        if cell is None:
+            return OfferedCard(text.short_card(named), "", named, named, offer)
+        return OfferedCard(
+            text.short_card(cell.card), cell.machine, cell.card, cell.trials[0].device_name, offer
+        )
+
+    found = [card_of(offer.card, f"offer {n}", offer) for n, offer in enumerate(purchase.offer, 1)]
+    if not purchase.hours_on:
+        return tuple(found), None
+    base = card_of(purchase.hours_on, "'hours_on'")
+    places = [(one.machine, one.card.casefold()) for one in (*found, base)]
+    place = places.index(places[-1])
+    return (*found, *([base] if place == len(found) else [])), place
 
 
 def _type(cell: Cell) -> tuple[str, str]:
@@ -178,27 +101,25 @@ def _type(cell: Cell) -> tuple[str, str]:
     return cell.card, cell.machine_label if processor else ""
 
 
-def _candidate(cell: Cell, offer: Offer | None = None) -> OfferedCard:
-    name, device = text.short_card(cell.card), cell.trials[0].device_name
-    return OfferedCard(name, cell.machine, cell.card, device, offer)
-
-
-def _unrecorded(words: str, offer: Offer | None = None) -> OfferedCard:
-    named = text.clean(words, 60)
-    return OfferedCard(text.short_card(named), "", named, named, offer)
-
-
 def _machine_names(cell: Cell) -> tuple[str, str]:
     """Return a machine's label with its id where others have the same label, and the label alone."""
     return cell.machine_label.casefold(), cell.trials[0].record.machine.label.casefold()
 
 
-def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
-    """Return the card of that name, else of which it is a part; else the machine of that label."""
+def meant(words: str, sides: Sequence[Cell], where: str, sold: Sequence[Card]) -> Cell | None:
+    """Return the card of that name, else of which it is a part, as its driver says or as it is `sold`.
+
+    Else the machine of that label. Raises UserError where it fits several.
+    """
     name = words.casefold().strip()
+
+    def shop_name(cell: Cell) -> str:
+        card = find_card(cell.trials[0].device_name, sold)
+        return card.name if card else ""
+
     tests: tuple[Callable[[Cell], bool], ...] = (
         lambda cell: name in (cell.card.casefold(), text.short_card(cell.card).casefold()),
-        lambda cell: means_card(name, cell.card),
+        lambda cell: means_card(name, cell.card) or means_card(name, shop_name(cell)),
         lambda cell: name in _machine_names(cell),
         lambda cell: any(means_card(name, label) for label in _machine_names(cell)),
     )
@@ -218,95 +139,54 @@ def meant(words: str, sides: Sequence[Cell], where: str) -> Cell | None:
     return None
 
 
-def mix_lines(
-    cells: Sequence[Cell], offers: Sequence[OfferedCard], trials: Sequence[TrialResult]
-) -> tuple[MixLine, ...]:
-    """Return every line of equal key and length, with each candidate's cell; the leading session's first."""
-    recorded = []
-    for alike in grouped_by(cells, same_but(within=("length",))).values():
-        key, length = alike[0].key, alike[0].length
-        chosen = tuple(
-            next((cell for cell in alike if offer.made(cell.machine, cell.card)), None) for offer in offers
-        )
-        measured = [cell for cell in chosen if cell]
-        if measured:
-            reasons = tuple(
-                "" if cell else _reason(key, offer, trials)
-                for cell, offer in zip(chosen, offers, strict=True)
-            )
-            by_throughput = any(cell.seconds.mean is None for cell in measured)
-            recorded.append(MixLine(key, length, chosen, reasons, by_throughput))
-    protocols = grouped_by(recorded, lambda line: (line.key.workload, line.key.model))
-    several = {work for work, lines in protocols.items() if len({line.key.protocol for line in lines}) > 1}
-    return tuple(
-        replace(line, of_several=(line.key.workload, line.key.model) in several) for line in recorded
-    )
-
-
-def _reason(key: Key, offer: OfferedCard, trials: Sequence[TrialResult]) -> str:
-    """Return why a candidate has no figure: its own failure, or that it was not measured."""
-    if not offer.measured:
-        return "no record"
-    compared = without(key, *MEASURED_FIELDS)
-    for trial in trials:
-        failed = trial.failure
-        own = failed is not None and failed.kind == "trial" and offer.made(trial.machine, trial.card)
-        if own and failed and without(trial.key, *MEASURED_FIELDS) == compared:
-            return text.failure_words(failed.reason)
-    return "not measured"
-
-
-def default_mix(recorded: Sequence[MixLine], hours: float) -> tuple[MixLine, ...]:
-    """Return the work where none is given: equal shares of `hours` for each line that every offer ran.
-
-    One mode for each work, the one nearest the card; where no line is common to all, those of most offers.
-    """
-    whole = [line for line in recorded if "not measured" not in line.reasons]
-    most = max((line.counts for line in recorded), default=0)
-    widest = whole or [line for line in recorded if line.counts == most]
-    nearest = each_nearest_the_card(widest, lambda line: line.key)
-    best = [max(alike, key=lambda line: (line.counts, line.length.projected)) for alike in nearest]
-    return tuple(replace(line, hours=hours / len(best)) for line in best)
-
-
-def buyers_mix(
-    recorded: Sequence[MixLine], purchase: Purchase, offers: Sequence[OfferedCard]
+def work_lines(
+    cells: Sequence[Cell], cards: Sequence[OfferedCard], purchase: Purchase
 ) -> tuple[WorkLine, ...]:
-    """Return the lines of the buyer's mix with their hours, on record or not.
+    """Return the lines of the buyer's work; without one works that every card has on record, and precisions.
 
-    Raises UserError where a line of the file fits several, naming the
-    key that distinguishes them.
+    Raises UserError where a line fits several works on these cards, naming the key that distinguishes them.
     """
-    chosen: dict[object, WorkLine] = {}
-    for number, work in enumerate(purchase.work, 1):
-        line, hours = _line_of(recorded, work, number), work.hours_per_year
-        if line is None:
-            chosen[number] = UnrecordedLine(work, tuple(None for _ in offers))
-            continue
-        before = chosen.get((line.key, line.length))
-        chosen[line.key, line.length] = replace(line, hours=hours + (before.hours if before else 0.0))
-    return tuple(chosen.values())
+    places = [(key, of) for key, of in grouped_by(cells, lambda cell: cell.key).items()]
+    recorded = [(key, tuple(next(filter(one.made, of), None) for one in cards), of) for key, of in places]
+    if not purchase.work:
+        common = [(key, own, of) for key, own, of in recorded if all(own)]
+        lines = [WorkLine(_name(key), key.precision, 0.0, own, tuple(of)) for key, own, of in common]
+        return (
+            *lines,
+            *(WorkLine(f"new work in {label}", label, 0.0, (None,) * len(cards)) for label in PRECISIONS),
+        )
+    return tuple(_buyers_line(work, n, recorded, len(cards)) for n, work in enumerate(purchase.work, 1))
 
 
-def _line_of(recorded: Sequence[MixLine], work: PurchaseWork, number: int) -> MixLine | None:
-    fits = [line for line in recorded if fits_work(line.key, work)]
+Recorded = tuple[Key, tuple[Cell | None, ...], list[Cell]]
+
+
+def _buyers_line(work: PurchaseWork, number: int, recorded: Sequence[Recorded], cards: int) -> WorkLine:
+    fits = [one for one in recorded if fits_work(one[0], work)]
+    alike = tuple(cell for _, _, of in fits for cell in of)
+    fits = nearest_the_card([one for one in fits if any(one[1])], lambda one: one[0])
     if not fits:
-        return None
-    fits = nearest_the_card(fits, lambda line: line.key)
+        return WorkLine(_written(work), work.precision, work.hours_per_year, (None,) * cards, alike)
     for name in _KEYS:
-        values = sorted({str(getattr(line.key, name)) for line in fits})
+        values = sorted({str(getattr(key, name)) for key, *_ in fits})
         if len(values) > 1:
             raise UserError(
                 f"{FILE}: work {number} fits several lines of the report, which differ in {name}: "
                 f"{text.clean(', '.join(values), 120)}",
                 remedy=f"add '{name}' to it",
             )
+    key, own, of = max(fits, key=lambda one: (sum(map(bool, one[1])), len(one[2])))
+    return WorkLine(_name(key), key.precision, work.hours_per_year, own, tuple(of))
 
-    def support(line: MixLine) -> tuple[int, bool, int]:
-        runs = sum(cell.throughput.n for cell in line.cells if cell)
-        return line.counts, line.length.projected, runs
 
-    return max(fits, key=support)
+def _name(key: Key) -> str:
+    return f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}"
+
+
+def _written(work: PurchaseWork) -> str:
+    batch = work.batch_size and f"batch {work.batch_size}"
+    parts = (text.model_name(work.model or work.workload), work.precision, batch)
+    return text.clean(", ".join(part for part in parts if part), 80)
 
 
 def fits_work(key: Key, work: PurchaseWork) -> bool:

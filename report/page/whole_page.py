@@ -22,7 +22,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),
-    ("costs", "Costs", lambda analysis, systems: cost.viewed(analysis, systems) if analysis.costs else None),
+    ("costs", "Costs", lambda of, systems: cost.viewed(of, systems) if _asks_else(of) else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.request.asked or None),
     ("acceptance", "Acceptance", lambda of, _: None if of.clause and of.clause.unproven else of.clause),
     ("uncertainty", "How sure", uncertainty.view),
@@ -67,12 +67,17 @@ def write(
 
 
 def _parts(analysis: Analysis) -> Iterable[tuple[str, str, Callable[[Analysis, Systems], Any]]]:
-    """A buyer's begin with the costs, and end with them where nothing of his or of an offer was measured."""
+    """A buyer's begin with what is expected, and end there where nothing of his or an offer was measured."""
     if analysis.question.kind != "cost" or not analysis.costs:
         return PARTS
-    costly = [part for part in PARTS if part[0] in ("costs", "expected")]
+    expected = [part for part in PARTS if part[0] == "expected"]
     measured = analysis.own or any(one.measured for one in analysis.costs.offers)
-    return [*costly, *(part for part in PARTS if measured and part not in costly)]
+    return [*expected, *(part for part in PARTS if measured and part not in expected)]
+
+
+def _asks_else(analysis: Analysis) -> bool:
+    """Whether there are offers, and page one is about something else."""
+    return analysis.costs is not None and analysis.question.kind != "cost"
 
 
 def page_of(analysis: Analysis) -> Page:

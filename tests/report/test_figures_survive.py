@@ -100,10 +100,11 @@ def _bought(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             *_ends(demand.figure),
         )
     if analysis.costs is not None:
-        for offer, cost in zip(analysis.costs.offers, analysis.costs.ranking.offers, strict=True):
-            for what, span in (("hours", cost.hours), ("cost of a year", cost.cost)):
-                low, best, high = span or (None, None, None)
-                yield what, offer.name, "", best, low, high
+        model = analysis.costs.model
+        for n, place in enumerate(analysis.costs.places):
+            ends = {"hours": model.numbers.offers[n].hours, "cost of a year": model.cost(n).cost}
+            for what, (low, best, high) in ends.items():
+                yield what, analysis.costs.offers[place].name, "", best, low, high
 
 
 def _ends(of: Interval | None) -> tuple[float | None, float | None]:

@@ -2,298 +2,248 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
 
-from harness.record.published.cards import means_card
-from report import text
 from report.analysis import Analysis
-from report.buying.cost_model import HOURS_A_YEAR, CostModel
+from report.buying.cost_model import Range, TurningPoints
 from report.buying.costs import Costs
-from report.buying.workload_mix import OfferedCard, UnrecordedLine, WorkLine, fits_work
-from report.charts.marks import Look
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.buying.purchase import Offer
+from report.buying.workload_mix import WorkLine
+from report.compare.cells import Cell
+from report.expected.networks import WORKS
 from report.expected.refusal import Refusal
-from report.page.filters import value
 from report.page.one.answering import AnswerPage
-from report.page.values import Chip, NamedSystem, Picture, Quantity, Sentence, Systems, quantity
+from report.page.values import Chip, NamedSystem, Quantity, Sentence, Systems, quantity, rate, rate_unit
 
 OLD_DAYS = 90
 """An offer that is older is marked."""
-GB = 1e9
+SETTLED = 0.05
+"""How well a run on the offered card would tell its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBeside:
+    """An offer's own measurement of a work, beside the sum since not every offer has it."""
+
+    line: WorkLine
+    cell: Cell
+    expected: Quantity
+    """The speed that published figures of this card lead to; null where they are of none."""
+
+    @property
+    def outside(self) -> bool:
+        """Whether it lies outside of what is expected."""
+        speed, low, high = self.cell.throughput.mean, self.expected.low, self.expected.high
+        if speed is None or low is None or high is None:
+            return False
+        return not low <= speed <= high
+
+    @property
+    def rate(self) -> Quantity:
+        return rate(self.cell)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it was compiled."""
+        return bool(dict(self.cell.key.options).get("compile"))
 
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """One offer, or the card that the hours are on. What is not known is not known of the whole work."""
+    """One offer. What is not known of all the work is null."""
 
+    place: int
+    """Its number in the buyer's file, from 0."""
     system: NamedSystem
-    measured: bool
-    """Whether the whole work was measured on it, and not expected of its card."""
-    unranked: bool
-    """Whether something ran on it, of which nothing is ranked."""
-    reference: bool
-    """Whether the hours are given on it."""
-    number: int
-    offered: date | None
-    source: str
+    offer: Offer
     days: int
+    expected: bool
+    """Whether its time is by what is expected of cards."""
     price: Quantity
-    times: Quantity
-    """Times as fast as the reference."""
-    hours: Quantity
     cost: Quantity
-    """What a year's work costs."""
-    ratio: Quantity | None
-    """Its cost over the cheapest's; null for that one."""
-    turns_at: Quantity
-    """The price at which it costs as much as the cheapest; of that one, as much as the second."""
-    watts: Quantity
-    watts_measured: bool
+    ratio: Quantity
+    """Its cost over the first one's."""
+    power: Quantity
+    hours: Quantity
+    cards: tuple[int, int, int] | None
+    use: Quantity
     memory: Quantity
     fits: bool | None
-    """Whether all the work fits its memory; null where that is not known."""
-    cheapest: bool
-    tied: bool
-    """Whether the ranges of two costs leave open which is less."""
-    missing: tuple[Sentence, ...]
+    speeds: tuple[Quantity, ...]
+    """Times as fast as the card of the hours, in each work."""
+    beside: tuple[RecordBeside, ...]
+    missing: Sentence | None
     """Why it has no cost."""
 
     @property
-    def too_slow(self) -> bool:
-        """Whether the work takes longer than a year."""
-        return bool(self.hours.value and self.hours.value > HOURS_A_YEAR)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkRow:
-    """A line of the buyer's work with its hours; `peak` is memory that it took on some card."""
-
-    name: str
-    hours: float
-    peak: Quantity
-    left_out: Sentence | None = None
+    def tied(self) -> bool:
+        """Whether its cost may be less than the first one's."""
+        return self.ratio.low is not None and self.ratio.low <= 1
 
 
 @dataclass(frozen=True, slots=True)
 class OffersView:
-    """Every offer, the work, and the picture of speed against cost."""
+    """Every offer, the cheapest that the work fits first."""
 
     rows: tuple[OfferRow, ...]
-    works: tuple[WorkRow, ...]
-    picture: Picture | None
-    currency: str
+    ranked: int
+    """So many of the rows have a cost, and are not known to be too small."""
+    turning: TurningPoints | None
+    overtaking: OfferRow | None
+    """The offer that is best where there is more work."""
+    most: float
+    """The highest end of a cost, to draw them by."""
     costs: Costs
 
     @property
-    def on(self) -> NamedSystem:
-        """The card that the hours are on."""
-        return next(row.system for row in self.rows if row.reference)
+    def currency(self) -> str:
+        return self.costs.purchase.currency
 
     @property
-    def priced(self) -> list[OfferRow]:
-        """Those with a cost, the cheapest first."""
-        return [row for row in self.rows if row.cost]
+    def beside(self) -> list[tuple[OfferRow, RecordBeside]]:
+        """Each offer's own measurements that are not in the sum."""
+        return [(row, one) for row in self.rows for one in row.beside]
+
+    @property
+    def tied(self) -> tuple[OfferRow, ...]:
+        """Those of which it is open which costs least; the first alone where that is not."""
+        return (*self.rows[:1], *(row for row in self.rows[1 : self.ranked] if row.tied))
 
 
 def viewed(analysis: Analysis, systems: Systems) -> OffersView:
-    """Return the offers of the buyer's file, the cheapest first, and the card that the hours are on."""
+    """Return the offers of the buyer's file, with what each costs or why that is not known."""
     costs = analysis.costs
     assert costs is not None
-    order, currency = costs.ranking.order, costs.purchase.currency
-    works = tuple(_works(costs, analysis))
-    peaks = [work.peak.value for work in works if not work.left_out]
-    places = [*order, *(place for place in range(len(costs.offers)) if place not in order)]
-    rows = tuple(_row(costs, place, analysis, systems, peaks) for place in places)
-    return OffersView(rows, works, _picture(rows, currency), currency, costs)
+    known = [costs.places[n] for n in costs.order]
+    others = [i for i in range(len(costs.offers)) if i not in known]
+    rows = tuple(_row(costs, place, analysis, systems) for place in (*known, *others))
+    turning = costs.model.turning(costs.order[0], costs.order[1:]) if costs.order else None
+    best = turning and turning.other_best
+    overtaking = rows[costs.order.index(best[1])] if best else None
+    most = max((row.cost.high or row.cost.value or 0.0 for row in rows), default=0.0)
+    return OffersView(rows, len(known), turning, overtaking, most, costs)
 
 
-def _row(
-    costs: Costs, place: int, analysis: Analysis, systems: Systems, peaks: Sequence[float | None]
-) -> OfferRow:
-    ranking = costs.ranking
-    one, found, model = costs.offers[place], ranking.offers[place], CostModel(costs.numbers)
-    offer, currency, on = one.offer, costs.purchase.currency, costs.numbers.hours_on
-    unit = f"{currency}/h" if costs.numbers.offers[place].rented else currency
-    cheapest, turns = ranking.order[:1] == (place,), found.turning_price
-    ratios = [ranking.offers[other].ratio for other in ranking.order if other != place]
-    ties = [ratio[0] <= 1 for ratio in (ratios if cheapest else [found.ratio]) if ratio]
-    memory = _memory(one, costs, analysis)
+def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
+    one, currency = costs.offers[place], costs.purchase.currency
+    offer = costs.purchase.offer[place]
+    n = costs.places.index(place) if place in costs.places else None
+    found = None if n is None else costs.model.cost(n)
+    ratio = costs.model.ratio(n, costs.order[0]) if n in costs.order[1:] and n is not None else None
+    expected = place != costs.base and not all(line.measured for line in costs.lines)
+    unknown = [line for line, time in zip(costs.lines, costs.speeds[place], strict=True) if not time]
+    blank = [*unknown, *costs.left_out] if n is None and costs.purchase.work else []
     return OfferRow(
+        place=place,
         system=systems.of(one),
-        measured=costs.measured_on(place),
-        unranked=not one.measured and _ran(one, analysis),
-        reference=place == on,
-        number=offer.number if offer else 1,
-        offered=offer.date if offer else None,
-        source=text.clean(offer.source, 120) if offer else "",
-        days=(analysis.request.now.date() - offer.date).days if offer else 0,
-        price=quantity(offer.cost if offer else None, unit),
-        times=Quantity(1.0, "ratio") if place == on else quantity(model.speed(place, on)),
-        hours=quantity(found.hours, "h"),
-        cost=quantity(found.cost, currency, best=cheapest),
-        ratio=None if cheapest else quantity(found.ratio, "ratio"),
-        turns_at=quantity((max(turns[0], 0.0), *turns[1:]) if turns and turns[1] > 0 else None, unit),
-        watts=quantity(None if costs.power_unknown else model.watts(place), "W"),
-        watts_measured=costs.power_measured_on(place),
-        memory=Quantity(memory, "bytes"),
-        fits=_fits(memory, peaks),
-        cheapest=cheapest,
-        tied=any(ties),
-        missing=() if found.hours else tuple(_missing(costs, place, analysis)),
+        offer=offer,
+        days=(analysis.request.now.date() - offer.date).days if offer.date else 0,
+        expected=expected,
+        price=quantity(offer.cost, f"{currency}/h" if offer.rented else currency),
+        cost=quantity(found.cost if found else None, currency),
+        ratio=quantity(ratio),
+        power=Quantity(found.power if found and costs.powered and not offer.rented else None, currency),
+        hours=quantity(None if n is None else costs.model.numbers.offers[n].hours, "h"),
+        cards=found.cards if found else None,
+        use=Quantity(found.use if found else None, "share"),
+        memory=Quantity(costs.memory[place], "bytes"),
+        fits=costs.fits[place],
+        speeds=tuple(quantity(time and _inverse(time)) for time in costs.speeds[place]),
+        beside=tuple(_beside(costs, place, analysis)),
+        missing=_unknown(costs, place, blank[0]) if blank else None,
     )
 
 
-def _memory(one: OfferedCard, costs: Costs, analysis: Analysis) -> float | None:
-    """Return a card's memory as the framework saw it, else on paper."""
-    specs = costs.paper.specs.get(one.card)
-    return one.memory_bytes(analysis.trials) or (specs.memory_gb * GB if specs else None)
+def _inverse(time: Range) -> Range:
+    return 1 / time[2], 1 / time[1], 1 / time[0]
 
 
-def _fits(memory: float | None, peaks: Sequence[float | None]) -> bool | None:
-    known = [peak for peak in peaks if peak]
-    if memory is None or not known:
-        return None
-    return False if max(known) > memory else True if len(known) == len(peaks) else None
+def _beside(costs: Costs, place: int, analysis: Analysis) -> Iterator[RecordBeside]:
+    specs = costs.paper.specs.get(costs.offers[place].card)
+    rows = [row for one in analysis.request.asked if specs and one.card == specs.name for row in one.rows]
+    for line in (*costs.lines, *costs.left_out):
+        cell = line.cells[place]
+        if cell is None or line.measured:
+            continue
+        called = WORKS.get(f"{cell.key.model}:{cell.key.precision}")
+        said = [
+            row.expected
+            for row in rows
+            if called
+            and called.fullmatch(row.expected.task.work)
+            and row.expected.task.unit == rate_unit(cell)
+            and row.expected.task.precision == cell.key.precision
+        ]
+        span = (min(one.low for one in said), said[0].value, max(one.high for one in said)) if said else None
+        yield RecordBeside(line, cell, quantity(span, rate_unit(cell)))
 
 
-def _missing(costs: Costs, place: int, analysis: Analysis) -> Iterator[Sentence]:
-    """Yield why an offer has no figure of a line: a failure, a card that no one knows, or a refusal."""
-    one = costs.offers[place]
-    if _ran(one, analysis) and not one.measured and one.card not in costs.paper.specs:
-        yield Sentence("not-ranked", {"card": one.name})
-    for line in costs.lines or costs.left_out:
-        if not line.cells[place]:
-            if one.measured and not isinstance(line, UnrecordedLine):
-                yield Sentence("not-measured", {"work": line.name, "reason": line.reasons[place]})
-            else:
-                yield _unknown(costs, one, line)
-
-
-def _ran(one: OfferedCard, analysis: Analysis) -> bool:
-    names = (name for trial in analysis.trials for name in (trial.card, trial.machine_label))
-    return any(means_card(one.card, name) for name in names)
-
-
-def _unknown(costs: Costs, one: OfferedCard, line: WorkLine) -> Sentence:
+def _unknown(costs: Costs, place: int, line: WorkLine) -> Sentence:
     """Return why nothing is expected of a card in a line of work."""
-    paper, base = costs.paper, costs.offers[costs.numbers.hours_on]
+    paper, one, base = costs.paper, costs.cards[place], costs.cards[costs.base]
     for card in (one, base):
         if card.card not in paper.specs:
             return Sentence("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
     if line.precision is None:
         return Sentence("no-precision", {"work": line.name})
     said = paper.speeds.get((one.card, base.card, line.name))
-    data: dict[str, Any] = {"card": one.name, "base": base.name, "work": line.name}
-    return (
-        Sentence("refused", {**data, "refusal": said})
-        if isinstance(said, Refusal)
-        else Sentence("same", data)
-    )
-
-
-def _works(costs: Costs, analysis: Analysis) -> Iterator[WorkRow]:
-    """Yield each line of work with its hours; of what is left out, the reason."""
-    for line in (*costs.lines, *costs.left_out):
-        out = isinstance(line, UnrecordedLine) and line in costs.left_out
-        why = _left_out(costs, line, analysis) if out and isinstance(line, UnrecordedLine) else None
-        yield WorkRow(line.name, line.hours, Quantity(_peak(line, analysis), "bytes"), why)
-
-
-def _left_out(costs: Costs, line: UnrecordedLine, analysis: Analysis) -> Sentence:
-    ran = [trial for trial in analysis.trials if fits_work(trial.key, line.work)]
-    if ran and all(trial.verdict == "invalid" for trial in ran):
-        return Sentence("invalid-runs", {"count": len(ran)})
-    base = costs.numbers.hours_on
-    others = [one for place, one in enumerate(costs.offers) if place != base] or [costs.offers[base]]
-    return _unknown(costs, others[0], line)
-
-
-def _peak(line: WorkLine, analysis: Analysis) -> float | None:
-    """Return the most memory that a run of this work took on a GPU, ranked or not."""
-    if isinstance(line, UnrecordedLine):
-        cells = [cell for cell in analysis.cells if fits_work(cell.key, line.work)]
-    else:
-        cells = [cell for cell in line.cells if cell]
-    on_gpu = (cell for cell in cells if cell.trials[0].environment.device != "cpu")
-    return max((peak for cell in on_gpu if (peak := cell.figures["peak_bytes"].mean)), default=None)
-
-
-def _picture(rows: Sequence[OfferRow], currency: str) -> Picture | None:
-    """Return what each offer costs a year, from zero; null where none has a cost."""
-    shown = [row for row in rows if row.offered or row.cost]
-    if not any(row.cost for row in shown):
-        return None
-    drawn = tuple(_priced_row(row) for row in shown)
-    alt = "; ".join(f"{row.label}: {row.text} {row.small}" for row in drawn)
-    return Picture(
-        "lead", ScaleRows((RowGroup("", drawn),), f"{currency} a year", reference=None), alt, "costs"
-    )
-
-
-def _priced_row(row: OfferRow) -> ScaleRow:
-    """Return a bar with its range, hollow where the work was not measured on it; else why there is none."""
-    name = f"{row.number} × {row.system.name}" if row.number > 1 else row.system.name
-    if row.cost.value is None:
-        return ScaleRow(name, text="no cost")
-    look: Look = "measured" if row.measured else "projected"
-    mark = Mark(row.cost.value, row.cost.low, row.cost.high, look, row.system.slot)
-    return ScaleRow(name, (mark,), "" if row.measured else "expected", value(row.cost))
+    if isinstance(said, Refusal):
+        return Sentence("refused", {"refusal": said})
+    return Sentence("no-figure", {"work": line.name})
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     """Return the page of a buyer's offers."""
     view = viewed(analysis, systems)
-    guessed = [row for row in view.priced if not row.measured and not row.reference]
-    widest = max(guessed, key=lambda row: (row.times.high or 1) / (row.times.low or 1), default=None)
-    paper = view.costs.paper
-    sure = {"figures": paper.figures, "cards": paper.cards, "widest": widest}
-    first = view.priced[0] if view.priced else None
+    costs = view.costs
+    guessed = [row for row in view.rows[: view.ranked] if row.expected]
+    widest = max(guessed, key=lambda row: (row.hours.high or 1) / (row.hours.low or 1), default=None)
+    sure = {"figures": costs.paper.figures, "cards": costs.paper.cards, "widest": widest}
     return AnswerPage(
         headline=_headline(view),
-        picture=_picture(view.rows, view.currency),
+        picture=None,
         template="cost",
         table=view,
-        notes=(Sentence("offers-sure", sure), Sentence("what-turns", {"first": first})),
+        notes=(Sentence("offers-sure", sure), Sentence("in-the-sum", {"costs": costs})),
         following=_following(view),
-        cells=[cell for line in view.costs.lines for cell in line.cells if cell],
+        cells=[cell for line in costs.lines if line.measured for cell in line.cells if cell],
         chips=tuple(_chips(view)),
-        about={"offers": sum(row.offered is not None for row in view.rows)},
+        about={"offers": len(view.rows)},
     )
 
 
 def _headline(view: OffersView) -> Sentence:
-    """Return which offer to buy and what it costs, with the others over it; or that this is open."""
-    priced, count = view.priced, sum(row.offered is not None for row in view.rows)
-    if not priced:
-        why = next((row.missing[0] for row in view.rows if row.missing), None)
-        lefts = (work.left_out for work in view.works if work.left_out)
-        return Sentence("offers-unknown", {"count": count, "why": why or next(lefts, None)})
-    first, *others = priced
-    if first.tied:
-        second = next(row for row in others if row.tied)
-        return Sentence("offers-tied", {"first": first, "second": second, "count": count})
-    return Sentence("offers", {"first": first, "others": [row.ratio for row in others if row.ratio]})
+    """Return which offer to take and what it costs, with the others over it; or what is open."""
+    if not view.costs.purchase.work:
+        return Sentence("offers-no-hours")
+    if not view.ranked:
+        state = "offers-too-small" if view.costs.places else "offers-unknown"
+        why = next((row.missing for row in view.rows if row.missing), None)
+        return Sentence(state, {"count": len(view.rows), "why": why})
+    if len(view.tied) > 1:
+        return Sentence("offers-tied", {"rows": view.tied})
+    return Sentence("offers", {"first": view.rows[0], "others": view.rows[1 : view.ranked], "view": view})
 
 
 def _chips(view: OffersView) -> Iterator[Chip]:
-    """Yield how many offers nobody measured, which have no cost, and which are old."""
-    offered = [row for row in view.rows if row.offered]
-    guessed = [row for row in offered if not row.measured]
-    for name, count in Counter(
-        "not-ranked-offers" if row.unranked else "not-measured" for row in guessed
-    ).items():
-        yield Chip("stop", name, data={"count": count, "of": len(offered)})
-    if missing := [row.system.name for row in offered if row.missing]:
+    """Yield a record outside of what is expected, too few cards, and what was not measured or given."""
+    rows, costs = view.rows, view.costs
+    outside = [row for row in rows if any(one.outside for one in row.beside)]
+    if outside:
+        yield Chip("care", "outside-expected", data={"names": [row.system.name for row in outside]})
+    few = [row for row in rows if row.cards and (row.offer.number or row.cards[1]) < row.cards[1]]
+    for row in few:
+        yield Chip("care", "too-few", data={"row": row})
+    if guessed := [row for row in rows if row.expected]:
+        yield Chip("care", "not-measured", data={"count": len(guessed), "of": len(rows)})
+    if missing := [row.system.name for row in rows if row.missing]:
         yield Chip("care", "no-cost", data={"names": missing})
-    if any(work.left_out for work in view.works):
-        yield Chip("care", "work-left-out", data={"hours": sum(w.hours for w in view.works if w.left_out)})
-    if not view.costs.purchase.hours_on:
-        yield Chip("care", "hours-assumed", "costs", {"name": view.on.name})
-    old = [row for row in offered if row.days > OLD_DAYS]
+    if costs.left_out:
+        yield Chip("care", "work-left-out", data={"hours": sum(line.hours for line in costs.left_out)})
+    if not costs.purchase.hours_on and costs.purchase.work:
+        yield Chip("care", "hours-assumed", data={"name": costs.cards[costs.base].name})
+    old = [row for row in rows if row.days > OLD_DAYS]
     if old:
         oldest = max(old, key=lambda row: row.days)
         yield Chip(
@@ -302,7 +252,21 @@ def _chips(view: OffersView) -> Iterator[Chip]:
 
 
 def _following(view: OffersView) -> Sentence:
-    open_ = [row for row in view.rows if row.offered and not row.measured]
-    commands = ("invoke build run bundle",) if open_ else ("invoke bundle",)
-    wanted = [row for row in open_ if row.tied or row.cheapest] or open_
-    return Sentence("next-offer", {"commands": commands, "names": [row.system.name for row in wanted[:2]]})
+    """Return what the seller runs before the order, and the range that this would leave of a cost."""
+    costs = view.costs
+    wanted = next((row for row in (*view.tied, *view.rows) if row.expected), None)
+    if wanted is None:
+        return Sentence("next-offer", {"commands": ("invoke bundle",), "row": None})
+    data = {"commands": (f"invoke build --plan {_plan(costs.lines)} run bundle",), "row": wanted}
+    if (best := wanted.hours.value) is None:
+        return Sentence("next-offer", data)
+    after = costs.model.cost(
+        costs.places.index(wanted.place), (best * (1 - SETTLED), best, best * (1 + SETTLED))
+    ).cost
+    return Sentence("next-offer", {**data, "after": quantity(after, view.currency)})
+
+
+def _plan(lines: Sequence[WorkLine]) -> str:
+    """Return the plan by which all the work is on record, else the check of a card."""
+    plans = {line.alike[0].trials[0].record.plan if line.alike else "card" for line in lines}
+    return plans.pop() if len(plans) == 1 else "card"

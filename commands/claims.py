@@ -109,7 +109,7 @@ def _answer_words(answer: Answer) -> str:
 def _range_words(answer: Answer) -> str:
     if answer.low is not None:
         return f" ({answer.low:.3g} to {answer.high:.3g})"
-    return " (a first look, no range)" if answer.first_look else ""
+    return " (no range)" if answer.without_range else ""
 
 
 def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:

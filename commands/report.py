@@ -36,16 +36,14 @@ from report.page.values import Quantity, Sentence, systems_of
 from report.page.whole_page import WrittenPage, write
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
-LONGER_ON_GPU = "invoke build --plan mission run --budget 8h report"
 LOG_LINES, LOG_LETTERS = 12, 200
 
 
 def _longer_line(analysis: Analysis) -> str:
-    """Return the line that a first look leads to; empty for a session of any other plan."""
+    """Return the line that a processor's short plan leads to; empty for another plan, or on a card."""
     session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
-    if session is None or session.plan != Settings().plan:
-        return ""
-    return LONGER_ON_CPU if devices == {"cpu"} else LONGER_ON_GPU
+    short = session is not None and session.plan == Settings().plan
+    return LONGER_ON_CPU if short and devices == {"cpu"} else ""
 
 
 def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
@@ -98,7 +96,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
     screen = Screen()
     for line in account_lines(analysis.accounts) if how.bundles else ():
         screen.say(f"  {line}")
-    answer = page_one(analysis, systems_of(analysis))
+    answer = page_one(analysis, systems_of(analysis)).answer
     times = first_ratio(answer.headline)
     pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
     screen.say_found(
@@ -110,7 +108,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
             "session": analysis.lead if not analysis.of_others else None,
             "page": relative_path(written.html),
             "pdf": relative_path(pdf) if pdf else None,
-            "next": " && ".join(answer.next_commands) or "invoke claims --here",
+            "next": " && ".join(answer.following.data["commands"]) or "invoke claims --here",
         },
         as_json=how.json,
     )

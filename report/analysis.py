@@ -84,7 +84,7 @@ class AnalysisRequest:
     barred: Mapping[str, Obstacle] = field(default_factory=dict)
     """By their ids, why no plan here can answer the others."""
     longer: str = ""
-    """The line that a first look leads to; empty where the leading session was more than that."""
+    """The line that a short plan leads to; empty where the leading session was of another."""
     asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of the offers' cards without a record."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class Obstacle:
 class Answer:
     """`times` is how many times as fast as published a cell is (of memory, how many times as much it takes).
 
-    `low` and `high` are its range, null where its windows are unproven or it has one run: a first look.
+    `low` and `high` are its range, null where its windows are unproven or it has one run.
     """
 
     claim: Claim
@@ -79,7 +79,7 @@ class Answer:
     """What the nearest cell has otherwise, where none did the same work."""
 
     @property
-    def first_look(self) -> bool:
+    def without_range(self) -> bool:
         """Whether it has a ratio of times or speeds without a range; bytes need none."""
         return self.times is not None and self.low is None and CLAIMED[self.claim.metric].kind == "duration"
 

@@ -123,13 +123,11 @@ class Comparison:
         The level holds for all `comparisons` together: if null for all pairs of a work where the data choose
         which side leads, for this pair alone where the sides were asked for in an order.
         """
-        asked = FACTORS[self.factor].order is not None
-        return self._ratio(work, of, over, comparisons or (1 if asked else _pairs(work.placed)))
-
-    def _ratio(self, work: ComparedWork, of: int, over: int, comparisons: int) -> WorkRatio | None:
         first, second = work.cells[of], work.cells[over]
         if first is None or second is None:
             return None
+        asked = FACTORS[self.factor].order is not None
+        comparisons = comparisons or (1 if asked else _pairs(work.placed))
         terms = terms_between(first, second, _free(FACTORS[self.factor]), self.sizes)
         hours = self.sides[of].hours, self.sides[over].hours
         twins = self.factor == "stack"
@@ -143,20 +141,21 @@ class Comparison:
         """
         return mean_ratio([found for work in self.works if (found := self.ratio(work, of, over))])
 
-    def places(self, *works: ComparedWork) -> tuple[Places | None, ...]:
-        """Return each side's places in works, all pairs together; null of one without a range in each.
+    @cached_property
+    def places(self) -> tuple[Places | None, ...]:
+        """Each side's places in the works that the most sides did, all pairs together.
 
-        Without `works` they are by all works that the most sides did.
+        Null of a side without a range in each.
         """
         most = max((len(work.placed) for work in self.works), default=0)
-        decide = works or tuple(work for work in self.works if len(work.placed) == most)
+        decide = tuple(work for work in self.works if len(work.placed) == most)
         ranged = [at for at in range(len(self.sides)) if all(at in work.placed for work in decide)]
         if not decide or not 1 < len(ranged) <= MOST_PLACED:
             return (None,) * len(self.sides)
         comparisons = _pairs(ranged)
         before, behind = [0] * len(self.sides), [0] * len(self.sides)
         for of, over in combinations(ranged, 2):
-            found = [self._ratio(work, of, over, comparisons) for work in decide]
+            found = [self.ratio(work, of, over, comparisons) for work in decide]
             mean = mean_ratio([ratio for ratio in found if ratio])
             order = order_shown(mean.interval, min(mean.n)) if mean else "not-shown"
             if order in ("faster", "slower"):
@@ -165,19 +164,14 @@ class Comparison:
         spans = {at: Places(1 + before[at], len(ranged) - behind[at]) for at in ranged}
         return tuple(spans.get(at) for at in range(len(self.sides)))
 
-    @cached_property
-    def standing(self) -> tuple[Places | None, ...]:
-        """Each side's places over the works that the most sides did."""
-        return self.places()
-
     @property
-    def groups(self) -> int:
-        """Return in how many groups the sides fall whose places do not overlap."""
-        found = last = 0
-        for span in sorted(filter(None, self.standing)):
-            found += span.first > last
+    def group_starts(self) -> tuple[int, ...]:
+        """Return the first place of each group of sides whose places do not overlap another's."""
+        found, last = [], 0
+        for span in sorted(filter(None, self.places)):
+            found += [span.first] if span.first > last else []
             last = max(last, span.last)
-        return found
+        return tuple(found)
 
 
 def mean_ratio(ratios: Sequence[WorkRatio]) -> MeanRatio | None:

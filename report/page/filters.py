@@ -13,6 +13,7 @@ from harness.record.finding import finding_label
 from harness.summary.statistics import speedup_limit
 from report import text
 from report.compare.cells import Cell, time_breakdown
+from report.compare.comparison import MissingFigure
 from report.expected.expected import ExpectedValue
 from report.page.values import Quantity, quantity, rate, rate_unit
 from report.trials.key import FRAMEWORK, PARALLEL, VIRTUAL_RANKS, Key, Value
@@ -89,6 +90,15 @@ def setting(key: Key) -> str:
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]
     return "".join(f", {text.clean(part, 40)}" for part in parts)
+
+
+def missing_words(missing: MissingFigure) -> str:
+    """'not measured', 'measured otherwise: batch size'"""
+    if missing.reason == "failed":
+        return text.failure_words(missing.failure)
+    if missing.reason == "other-work":
+        return f"measured otherwise: {', '.join(term.name for term in missing.terms[:2])}"
+    return missing.reason.replace("-", " ")
 
 
 def details(key: Key, epochs: int) -> str:
@@ -243,4 +253,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "model": text.model_name,
     "setting": setting,
     "work": work,
+    "missing": missing_words,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.record import Factor
 from harness.summary.trial_devices import used_cards
@@ -136,17 +136,30 @@ def packages_of(cells: Sequence[Cell]) -> Mapping[str, str]:
     return next((each.packages for each in measured if each and each.packages), {})
 
 
-def work_names(keys: Sequence[Key]) -> tuple[str, ...]:
-    """'ResNet-18, fp32-ieee', with what distinguishes works of one model."""
-    return tuple(", ".join(filter(None, parts)) for parts in named_works(keys))
+@dataclass(frozen=True, slots=True)
+class WorkName:
+    """A work's model, its precision, and what else distinguishes it from the others."""
+
+    model: str
+    precision: str
+    apart: str
+
+    def __str__(self) -> str:
+        """'ResNet-18, fp32-ieee, tuned'"""
+        return ", ".join(filter(None, (self.model, self.rest)))
+
+    @property
+    def rest(self) -> str:
+        """All but the model."""
+        return ", ".join(filter(None, (self.precision, self.apart)))
 
 
-def named_works(keys: Sequence[Key]) -> list[tuple[str, str, str]]:
-    """Each work's model, its precision, and what else distinguishes it from the others."""
+def named_works(keys: Sequence[Key]) -> list[WorkName]:
+    """Return the name of each work, with what distinguishes works of one model."""
     settings = len({setting(key) for key in keys}) > 1
     found = []
     for key in keys:
         alike = [other for other in keys if other.precision == key.precision]
         rest = f"{setting(key) if settings else ''}{apart(key, alike)}"
-        found.append((text.model_name(key.model), key.precision, rest.removeprefix(", ")))
+        found.append(WorkName(text.model_name(key.model), key.precision, rest.removeprefix(", ")))
     return found

@@ -234,14 +234,10 @@ class SystemRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class PageOne:
-    """The frame of every question: headline, chips, one picture, one table, notes, and what comes next."""
+class AnswerPage:
+    """What one question puts into the frame of page one."""
 
-    about: Sentence
-    """What the page is about, as its first line says."""
-    source: Source
     headline: Sentence
-    chips: tuple[Chip, ...]
     picture: Picture | None
     template: str
     """The template of its table."""
@@ -249,18 +245,28 @@ class PageOne:
     notes: tuple[Sentence, ...]
     following: Sentence
     """The next step."""
+    cells: Sequence[Cell] = ()
+    """The cells that answer."""
+    chips: tuple[Chip, ...] = ()
+    """What is to be known of this question's answers alone."""
+    about: Mapping[str, Any] = field(default_factory=dict)
     unanswered: bool = False
     """Whether the next step comes before the picture, since the page cannot answer its question yet."""
-    constructed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageOne:
+    """The frame of every question: its answer, what it is about, and its chips."""
+
+    answer: AnswerPage
+    about: Sentence
+    """What the page is about, as its first line says."""
+    source: Source
+    chips: tuple[Chip, ...]
+    constructed: bool
     """Whether records are labelled as made up, by a simulated device."""
     ran: tuple[SystemRuns, ...] = ()
     """What to take along: of every system on the page."""
-
-    @property
-    def next_commands(self) -> tuple[str, ...]:
-        """The lines of the next step."""
-        commands: tuple[str, ...] = self.following.data["commands"]
-        return commands
 
 
 @dataclass(frozen=True, slots=True)

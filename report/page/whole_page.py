@@ -9,7 +9,8 @@ from typing import Any
 
 from harness.errors import as_typed
 from report.analysis import Analysis
-from report.page.one import cost, faster, sound
+from report.page import compared_view
+from report.page.one import cost, sound
 from report.page.one.page_one import page_one
 from report.page.parts import limits, published, ran, uncertainty, workloads
 from report.page.render import render
@@ -18,7 +19,7 @@ from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("check", "The check", lambda analysis, _: sound.viewed(analysis) if analysis.checks else None),
-    ("compared", "Compared by what else differs", faster.beside),
+    ("compared", "Compared by what else differs", compared_view.beside),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),

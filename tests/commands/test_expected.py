@@ -237,8 +237,8 @@ def test_a_buyer_without_records_has_each_offer_on_page_one_with_its_cost_or_the
     (clone / "purchase.toml").write_text(THREE)
     text, analysis = row_of(clone)
     one = page_of(analysis).one
-    view, chips = one.table, {chip.name: chip.data for chip in one.chips}
-    assert one.headline.data["others"] == () and chips["no-cost"]["names"] == ["MI300X", "H200"]
+    view, chips = one.answer.table, {chip.name: chip.data for chip in one.chips}
+    assert one.answer.headline.data["others"] == () and chips["no-cost"]["names"] == ["MI300X", "H200"]
     assert chips["old-offer"]["count"] == 3
     rows = {row.system.name: row for row in view.rows}
     assert list(rows) == ["RTX 5090", "MI300X", "H200"]

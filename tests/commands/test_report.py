@@ -31,7 +31,7 @@ def test_a_first_look_names_the_longer_line(
     analysis, written = write_report(ROOT, tmp_path, ReportOptions((session,)))
     text = written.markdown.read_text()
     assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
-    assert (page_of(analysis).one.next_commands == (LONGER_ON_CPU,)) == leads_on
+    assert (page_of(analysis).one.answer.following.data["commands"] == (LONGER_ON_CPU,)) == leads_on
 
 
 def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(

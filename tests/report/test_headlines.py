@@ -40,7 +40,7 @@ def asked(*sessions: str) -> tuple[Analysis, Page]:
 
 
 def clauses(page: Page) -> list[Clause]:
-    said = page.one.headline
+    said = page.one.answer.headline
     names = {"pair": ("decided", "open"), "many": ("decided", "open"), "same": ("clauses",)}
     return [each for name in names.get(said.state, ()) for each in said.data[name]]
 
@@ -56,7 +56,7 @@ def told(found: Iterable[Clause]) -> list[Found]:
         span = (round(ends.low, 2), round(ends.high, 2)) if ends else None
         rows.append(
             (
-                each.work.model,
+                each.work.name.model,
                 each.of.name,
                 each.over.name,
                 round(each.ratio.estimate, 2),
@@ -124,9 +124,9 @@ def test_each_bundle_has_its_bar_or_its_reason_in_either_order(sessions: tuple[s
     assert comparison is not None and {side.machine for side in comparison.sides} == {
         trial.machine for trial in analysis.trials if trial.session in sessions
     }
-    assert page.one.picture is not None and isinstance(page.one.picture.chart, ScaleRows)
-    rows = [row for group in page.one.picture.chart.groups for row in group.rows]
-    for side in page.one.table.sides:
+    assert page.one.answer.picture is not None and isinstance(page.one.answer.picture.chart, ScaleRows)
+    rows = [row for group in page.one.answer.picture.chart.groups for row in group.rows]
+    for side in page.one.answer.table.sides:
         drawn = [row for row in rows if row.label == side.name]
         assert any(row.marks for row in drawn) and all(row.marks or row.text for row in drawn)
 
@@ -142,23 +142,23 @@ def test_windows_of_other_lengths_are_named_and_the_published_card_stands_below(
     (windows,) = [chip.data for chip in page.one.chips if chip.name == "windows"]
     assert (round(windows["least"]), round(windows["most"])) == (3, 120)
     _, alone = asked(H200)
-    assert alone.one.picture is not None and isinstance(alone.one.picture.chart, ScaleRows)
-    rows = [row for group in alone.one.picture.chart.groups for row in group.rows]
+    assert alone.one.answer.picture is not None and isinstance(alone.one.answer.picture.chart, ScaleRows)
+    rows = [row for group in alone.one.answer.picture.chart.groups for row in group.rows]
     published = [row for row in rows if row.marks[0].look == "published"]
     assert len(published) == 4 and all("other loader" in row.note for row in published)
 
 
 def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_held_it():
     _, page = asked(CARD)
-    loss, thing = page.one.headline.data["losses"][0]
-    assert (page.one.headline.state, thing, round(loss, 2)) == ("check-sound", "fp8 products", 0.38)
+    loss, thing = page.one.answer.headline.data["losses"][0]
+    assert (page.one.answer.headline.state, thing, round(loss, 2)) == ("check-sound", "fp8 products", 0.38)
     assert [chip.data["share"] for chip in page.one.chips if chip.name == "power-cap"] == [1.0]
 
 
 def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():
     _, page = asked("20261126-6f810e")
-    said = page.one.headline.data
-    assert page.one.headline.state == "reach"
+    said = page.one.answer.headline.data
+    assert page.one.answer.headline.state == "reach"
     assert (round(said["times"].value, 2), said["target"].value) == (3.77, 0.6)
     assert [round(each.seconds.mean) for each in (said["late"], said["soon"])] == [746, 198]
     assert [each.epochs.mean for each in (said["late"], said["soon"])] == [5, 1]
@@ -168,7 +168,7 @@ def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():
 
 def test_a_program_holds_and_ours_stands_beside_the_original_with_its_range():
     _, page = asked("20261126-7ac9ad")
-    said = page.one.headline.data
+    said = page.one.answer.headline.data
     (row,) = said["rows"]
     assert (row.state, round(row.here.value, 2), row.published.value) == ("holds", 1.89, 1.88)
     beside = said["beside"]["ratio"]
@@ -178,7 +178,7 @@ def test_a_program_holds_and_ours_stands_beside_the_original_with_its_range():
 @pytest.mark.parametrize("session", [MXNET, PYTORCH])
 def test_one_framework_alone_has_its_own_figure(session: str):
     _, page = asked(session)
-    said = page.one.headline
+    said = page.one.answer.headline
     assert (said.state, said.data["factor"], said.data["cell"].session) == ("alone", "framework", session)
 
 
@@ -188,8 +188,8 @@ def test_one_framework_alone_has_its_own_figure(session: str):
 )
 def test_ceilings_say_what_the_device_reaches(session: str, figures: list[float]):
     _, page = asked(session)
-    rows = page.one.headline.data["rows"]
-    assert page.one.headline.state == "limits-reached"
+    rows = page.one.answer.headline.data["rows"]
+    assert page.one.answer.headline.state == "limits-reached"
     assert [row.measured for row in rows] == pytest.approx(figures, rel=0.01)
 
 
@@ -204,8 +204,8 @@ def _class() -> list[build.Record]:
 def test_a_class_has_a_first_groups_that_do_not_overlap_and_the_places_of_mine():
     case = Case("class", cases.of(_class), "20260131-aaaaaa", question=BY_MACHINE)
     page = page_of(cases.analysis_of(case))
-    said, rows = page.one.headline.data, page.one.table.standings
-    assert (page.one.headline.state, said["count"], said["sure"]) == ("class", 20, True)
+    said, rows = page.one.answer.headline.data, page.one.answer.table.standings
+    assert (page.one.answer.headline.state, said["count"], said["sure"]) == ("class", 20, True)
     low, high = said["places"]
     assert low <= 11 <= high and 1 < said["group"] <= said["groups"]
     assert said["next"].time.value == pytest.approx(1.3, rel=0.01)
@@ -223,7 +223,7 @@ def sessions_here() -> list[str]:
 @pytest.mark.parametrize("session", sessions_here())
 def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
     analysis, page = asked(session)
-    said = page.one.headline
+    said = page.one.answer.headline
     varied = [each for each in (analysis.comparison, *analysis.beside) if each and each.ratios]
     if any(each.factor != "machine" for each in varied):
         assert said.state not in ("alone", "all-invalid"), "something was varied, and no ratio is said"
@@ -231,13 +231,15 @@ def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
         assert each.of.name != each.over.name
         assert {cell.session for cell in (each.ratio.of, each.ratio.over)} <= {
             session,
-            *(cell.session for work in page.one.table.works for cell in work.of.cells if cell),
+            *(cell.session for work in page.one.answer.table.works for cell in work.of.cells if cell),
         }
         if each.ratio.order == "equal":
             assert each.ratio.interval is not None
             assert abs(math.log(each.ratio.interval.low)) <= math.log(EQUAL) + 1e-9
             assert abs(math.log(each.ratio.interval.high)) <= math.log(EQUAL) + 1e-9
-    met = {row.claim.metric for row in page.one.table.rows} if said.state.startswith("holds") else set()
+    met = (
+        {row.claim.metric for row in page.one.answer.table.rows} if said.state.startswith("holds") else set()
+    )
     for row in said.data.get("rows", ()) if met else ():
         (judged,) = [one for one in analysis.verdicts if one.claim.id == row.claim.id]
         assert session in {cell.session for cell in judged.cells}

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
 from report.page.filters import work
-from report.page.values import Chip, Picture, Sentence
+from report.page.values import Sentence
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.key import LOADER_ALONE
 
 FIRST = "invoke build run report"
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
-    """One question's page, as far as it is that question's own."""
-
-    headline: Sentence
-    picture: Picture | None
-    template: str
-    table: Any
-    notes: tuple[Sentence, ...]
-    following: Sentence
-    cells: Sequence[Cell] = ()
-    """The cells that answer."""
-    chips: tuple[Chip, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
-    unanswered: bool = False
 
 
 def what_limits(cells: Sequence[Cell]) -> Sentence:

@@ -13,8 +13,17 @@ from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
 from report.expected.networks import WORKS
 from report.expected.refusal import Refusal
-from report.page.one.answering import AnswerPage
-from report.page.values import Chip, NamedSystem, Quantity, Sentence, Systems, quantity, rate, rate_unit
+from report.page.values import (
+    AnswerPage,
+    Chip,
+    NamedSystem,
+    Quantity,
+    Sentence,
+    Systems,
+    quantity,
+    rate,
+    rate_unit,
+)
 
 OLD_DAYS = 90
 """An offer that is older is marked."""

@@ -6,9 +6,9 @@ from report.analysis import Analysis
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.page.filters import figure
-from report.page.one.answering import AnswerPage, again
+from report.page.one.answering import again
 from report.page.parts.limits import DeviceLimits, devices_of
-from report.page.values import Picture, Sentence, Systems
+from report.page.values import AnswerPage, Picture, Sentence, Systems
 from report.trials.key import grouped_by
 
 

@@ -13,10 +13,10 @@ from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.compare.ratio import WorkRatio, speed_known, terms_between, work_ratio
 from report.page.filters import figure, value
-from report.page.one.answering import AnswerPage, runs_of, what_limits
+from report.page.one.answering import runs_of, what_limits
 from report.page.parts.verdicts import AnswerRow, ClaimRow, VerdictCounts, answer_rows, claim_rows, counts
 from report.page.time_rows import LEAD, MOST_ROWS, described
-from report.page.values import Chip, Picture, Sentence, Systems
+from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 
 JUDGE_MORE = "invoke run --claims here --budget 2h"
 MOST_SAID = 2
@@ -118,7 +118,7 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
         "program": _program_name(view.programs[0][0]) if view.programs else "",
         "names": view.names,
         "beside": {"name": _program_name(cell), "ratio": ratio} if cell and ratio else None,
-        "answer": min(view.answers, key=lambda row: row.answer.first_look, default=None),
+        "answer": min(view.answers, key=lambda row: row.answer.without_range, default=None),
     }
     if not view.rows:
         return Sentence("published" if view.answers else "programs", data)
@@ -169,7 +169,7 @@ def _claim_row(row: ClaimRow) -> ScaleRow:
 def _answer_row(row: AnswerRow) -> ScaleRow:
     of, times = row.claim.of, row.times
     mark = Mark(
-        times.value or 1.0, times.low, times.high, "projected" if row.answer.first_look else "measured"
+        times.value or 1.0, times.low, times.high, "projected" if row.answer.without_range else "measured"
     )
     name = f"{text.short_card(of.card or '–')}, {text.model_name(of.model)}"
     return ScaleRow(

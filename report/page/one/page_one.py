@@ -12,9 +12,8 @@ from report.claims.matching import smaller
 from report.compare.box import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, device_limits, faster, holds, reach, sound, unanswered
-from report.page.one.answering import AnswerPage
 from report.page.one.sound import too_large
-from report.page.values import Chip, PageOne, Sentence, Source, Systems
+from report.page.values import AnswerPage, Chip, PageOne, Sentence, Source, Systems
 from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
@@ -39,16 +38,10 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     )
     card = text.short_card(own[0].card) if own else ""
     return PageOne(
+        answer=made,
         about=Sentence(kind, {"own": card, **made.about}),
         source=source,
-        headline=made.headline,
         chips=_few([*made.chips, *_chips(analysis, made.cells, shown, kind)]),
-        picture=made.picture,
-        template=made.template,
-        table=made.table,
-        notes=made.notes,
-        following=made.following,
-        unanswered=made.unanswered,
         constructed=any(
             trial.device_name.startswith(CONSTRUCTED) or trial.record.simulated for trial in analysis.shown
         ),

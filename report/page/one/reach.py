@@ -10,9 +10,9 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.compare.scaling import ranks_of
 from report.page import panels
-from report.page.one.answering import AnswerPage, again, runs_of, what_limits
-from report.page.side_names import work_names
-from report.page.values import Chip, Quantity, Sentence, Systems
+from report.page.one.answering import again, runs_of, what_limits
+from report.page.side_names import named_works
+from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
 from report.stats.equivalence import Verdict
 
 
@@ -85,7 +85,7 @@ def _names(cells: Sequence[Cell]) -> Sequence[str]:
     ranks = [ranks_of(cell) for cell in cells]
     if len(set(ranks)) == len(cells) > 1:
         return [f"the batch of {text.count(count, 'device')}" for count in ranks]
-    return work_names([cell.key for cell in cells])
+    return [str(name) for name in named_works([cell.key for cell in cells])]
 
 
 def _told(view: ReachView) -> int:

@@ -16,8 +16,7 @@ from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.box import BoxCards
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.page.filters import figure
-from report.page.one.answering import AnswerPage
-from report.page.values import Chip, NamedSystem, Picture, Sentence, Systems
+from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
 from report.trials.trial import TrialResult
 

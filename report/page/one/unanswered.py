@@ -11,9 +11,9 @@ from report.analysis import Analysis
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.page.filters import setting
-from report.page.one.answering import FIRST, AnswerPage
+from report.page.one.answering import FIRST
 from report.page.parts.published import published_studies
-from report.page.values import Chip, Picture, Sentence, Systems
+from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 

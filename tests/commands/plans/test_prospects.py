@@ -147,4 +147,4 @@ def test_the_committed_gpus_answer_four_figures_of_resnet18_beside_two_cards(ses
     beside = [one for one in found if one.state == "on another card"]
     assert sorted(round(one.times or 0, 2) for one in beside) == times
     assert {one.claim.of.card for one in beside} == {"RTX 2080 Ti", "GTX 1080 Ti"}
-    assert all(one.differs == ("card", "software", "loader") and one.first_look for one in beside)
+    assert all(one.differs == ("card", "software", "loader") and one.without_range for one in beside)

@@ -59,7 +59,7 @@ def test_chips_are_few_and_the_worst_stands_first(name: str):
 @each_purpose
 def test_notes_and_the_next_step_stand_below_the_table(name: str):
     one = page(name).one
-    assert 2 <= len(one.notes) <= 3 and one.next_commands
+    assert 2 <= len(one.answer.notes) <= 3 and one.answer.following.data["commands"]
 
 
 def test_a_batch_that_was_halved_until_it_fitted_is_said_and_no_failed_trial():
@@ -72,7 +72,9 @@ def test_a_batch_that_was_halved_until_it_fitted_is_said_and_no_failed_trial():
 
 
 def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_and_what_differs():
-    (network,) = (of for _, of in page("card-published").one.table.rows if of.name.startswith("resnet50"))
+    (network,) = (
+        of for _, of in page("card-published").one.answer.table.rows if of.name.startswith("resnet50")
+    )
     assert (network.known.basis, network.known.beside, network.known.years) == ("published", 1, (2022, 2024))
     said = re.sub(r"<[^>]+>|\s+", " ", written("card-published").html.read_text("utf-8"))
     assert "63 published figures of this card, 2022 to 2024, 4,950 images/s by what 1 other card on" in said
@@ -83,7 +85,7 @@ def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_
 
 @pytest.mark.parametrize("name", ["pair", "one-machine", "committed"])
 def test_the_picture_starts_at_the_fastest_and_has_room(name: str):
-    picture = page(name).one.picture
+    picture = page(name).one.answer.picture
     assert picture is not None and isinstance(picture.chart, ScaleRows)
     chart = picture.chart
     assert 1 <= sum(len(group.rows) for group in chart.groups) <= MOST_BARS
@@ -102,7 +104,7 @@ def test_a_buyer_reads_what_a_cost_is_made_of_beside_the_offers():
 
 
 def test_after_too_little_memory_the_plan_changes_before_it_runs_again():
-    step = page("failed").one.following.data
+    step = page("failed").one.answer.following.data
     assert (step["changes"], step["commands"]) == (True, ("invoke build --plan constructed run report",))
     assert "`batch_size`" in written("failed").markdown.read_text("utf-8")
 

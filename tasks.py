@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
     sys.exit("gpudyno: this file is read by `invoke`: type .venv/bin/invoke, which lists the verbs")
@@ -51,6 +51,7 @@ ASKED = {
     "order": "the order that the bundle has to state",
     "stamp_ca": "the root certificate of the service that its time stamp has to be from",
 }
+ASKED_DEFAULTS = {**dict.fromkeys(ASKED, ""), "sha256": None}
 BUILDING = f"{CHOOSING} base wheelhouse against"
 
 line = Line(ROOT, SETTINGS)
@@ -185,6 +186,7 @@ def try_(
         **ASKED,
     },
     iterable=["bundle", "session", "mine", "sha256"],
+    more=ASKED_DEFAULTS,
 )
 def report(
     settings: Settings,
@@ -195,11 +197,7 @@ def report(
     pdf: bool = False,
     png: bool = False,
     json: bool = False,
-    at_least: str = "",
-    signers: str = "",
-    sha256: list[str] | None = None,
-    order: str = "",
-    stamp_ca: str = "",
+    **asked: Any,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.recipient import demand
@@ -215,7 +213,7 @@ def report(
         png=png,
         pdf=pdf,
         json=json,
-        asked=demand(at_least, signers, sha256 or (), order, stamp_ca),
+        asked=demand(**asked),
     )
     make_report(ROOT, how)
 
@@ -286,6 +284,7 @@ def quote() -> None:
         "order": "the buyer's own word for the order, as 'PO 4711': to be stated, or to be found",
     },
     iterable=["sha256"],
+    more=ASKED_DEFAULTS,
 )
 def bundle(
     out: str = "",
@@ -296,23 +295,18 @@ def bundle(
     statement_out: str = "",
     countersign: str = "",
     verify: str = "",
-    at_least: str = "",
-    signers: str = "",
-    sha256: list[str] | None = None,
-    order: str = "",
-    stamp_ca: str = "",
+    **asked: Any,
 ) -> None:
     """Pack records, plans, locks and a statement, and print the clause for an order; or judge a bundle."""
     from commands import bundle, report
     from commands.recipient import demand
 
     paths = (Path(given) if given else None for given in (out, sign, stamp, statement_out))
-    how = bundle.Packing(session or None, margin, order or None, *paths)
-    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
+    how, judging = bundle.Packing(session or None, margin, asked["order"] or None, *paths), demand(**asked)
     if verify:
-        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=asked, verifies=True))
+        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=judging, verifies=True))
     elif countersign:
-        bundle.countersign(ROOT, Path(countersign), how, asked)
+        bundle.countersign(ROOT, Path(countersign), how, judging)
     else:
         bundle.pack(ROOT, how)
 
@@ -325,23 +319,19 @@ def bundle(
         **ASKED,
     },
     iterable=["sha256"],
+    more=ASKED_DEFAULTS,
 )
 def accept(
     settings: Settings,
     bundle: str,
     records: str = "",
-    at_least: str = "",
-    signers: str = "",
-    sha256: list[str] | None = None,
-    order: str = "",
-    stamp_ca: str = "",
+    **asked: Any,
 ) -> None:
     """Say whether this machine is the one that was ordered, and as fast."""
     from commands import accept as accepting
     from commands.recipient import demand
 
-    asked = demand(at_least, signers, sha256 or (), order, stamp_ca)
-    accepting.accept(ROOT, settings, Path(bundle), records or None, asked)
+    accepting.accept(ROOT, settings, Path(bundle), records or None, demand(**asked))
 
 
 @line.verb(

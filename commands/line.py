@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from invoke.context import Context
@@ -64,18 +65,23 @@ class Line:
     """What each setting that is an option means, by its name."""
     verbs: dict[str, Verb] = field(default_factory=dict)
 
-    def verb(self, takes: str = "", word: str = "", **options: Any) -> Callable[[Callable[..., None]], Any]:
+    def verb(
+        self, takes: str = "", word: str = "", more: Mapping[str, Any] = MappingProxyType({}), **options: Any
+    ) -> Callable[[Callable[..., None]], Any]:
         """Return a task whose errors are one sentence on standard error and the exit code of their kind.
 
         `takes` are the settings that are its options; where there are any, its body gets the Settings first.
-        A word without a name is the value of the option `word`.
+        A word without a name is the value of the option `word`. `more` are the defaults of options that
+        several verbs share; the body gets them by their names.
         """
         names = takes.split()
 
         def decorate(body: Callable[..., None]) -> Any:
-            parameters_of_body = list(inspect.signature(body).parameters.values())[bool(names) :]
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            asked = [inspect.Parameter(name, kind, default="") for name in names]
+            own = list(inspect.signature(body).parameters.values())[bool(names) :]
+            parameters_of_body = [each for each in own if each.kind is kind]
+            defaults = {**more, **dict.fromkeys(names, "")}
+            asked = [inspect.Parameter(name, kind, default=each) for name, each in defaults.items()]
             words = {name: self.settings[name] for name in names} | options.pop("help", {})
 
             @wraps(body)

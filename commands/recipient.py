@@ -20,14 +20,14 @@ PATTERN = "*.tar.gz"
 """What bundles in a folder are called."""
 
 
-def demand(at_least: str, signers: str, sha256: Sequence[str], order: str, stamp_ca: str) -> Demand:
+def demand(at_least: str, signers: str, sha256: Sequence[str] | None, order: str, stamp_ca: str) -> Demand:
     """Return what a line asks of a bundle; raises UserError for a level that there is not."""
     for level in LEVELS:
         if at_least in ("", level):
             return Demand(
                 level if at_least else Demand().at_least,
                 Path(signers) if signers else None,
-                tuple(digest.lower() for digest in sha256),
+                tuple(digest.lower() for digest in sha256 or ()),
                 order or None,
                 Path(stamp_ca) if stamp_ca else None,
             )

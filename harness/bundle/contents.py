@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.bundle import archive
 from harness.bundle.envelope import Envelope
-from harness.bundle.statement import Statement, json_bytes
+from harness.bundle.statement import json_bytes
 from harness.bundle.timestamp import is_stamp_of
 from harness.errors import UserError
 from harness.image.second_lock import known_locks
@@ -78,12 +78,6 @@ def figures(records: Sequence[Stored]) -> dict[str, Summary]:
     """Return by its path what the raw samples of each record with a measurement give."""
     summaries = {stored.path: judge_trial(stored.record) for stored in records}
     return {path: summary for path, summary in summaries.items() if summary is not None}
-
-
-def sealed(statement: Statement, key: Path | None) -> Envelope:
-    """Return the statement in its envelope, signed where there is a key."""
-    envelope = Envelope.of(json_bytes(statement))
-    return envelope.signed_by(key) if key else envelope
 
 
 def write(envelope: Envelope, files: Mapping[str, bytes], stamp: bytes | None, path: Path) -> None:

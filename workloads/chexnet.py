@@ -126,10 +126,6 @@ class TorchTrainer(training.Trainer):
         self.optimiser.step()
         return loss
 
-    def parameters(self) -> int:
-        """Return trained numbers."""
-        return sum(weight.numel() for weight in self.network.parameters() if weight.requires_grad)
-
 
 def mean_loss(logits: torch.Tensor, labels: torch.Tensor, of_logits: bool) -> torch.Tensor:
     """Return binary cross-entropy in one operation, or after the sigmoid as published."""

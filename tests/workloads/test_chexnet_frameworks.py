@@ -108,8 +108,7 @@ losses = [trainer.step(*batch) for _ in range({STEPS})]
 losses = [loss.asscalar() if hasattr(loss, "asscalar") else getattr(loss, "array", loss) for loss in losses]
 trainer.load(weights.neutral())
 again = trainer.outputs(images)
-print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list(map(float, losses)),
-                      parameters=[trainer.parameters(), network.parameters()])))
+print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list(map(float, losses)))))
 """
 
 
@@ -138,7 +137,6 @@ def test_what_is_right_is_what_torchvision_s_network_computes_in_float64():
 def agrees(python: str, framework: str) -> None:
     found = told(python, TRAINERS[framework] + FOUND, framework)
     right = json.loads(GOLDEN.read_text())
-    assert found["parameters"] == [6_968_206, 6_968_206]
     assert flat(found["outputs"]) == pytest.approx(flat(right["outputs"]), abs=TOLERANCE)
     assert flat(found["again"]) == flat(found["outputs"])
     assert found["losses"][0] == pytest.approx(right["losses"][0], abs=TOLERANCE)

@@ -92,9 +92,6 @@ class ChainerTrainer(Trainer):
         loss.unchain_backward()
         return loss
 
-    def parameters(self) -> int:
-        return self.model.count_params()
-
     def output_types(self, images: np.ndarray) -> dict[str, int]:
         """Return what the layers that compute put out, counted in a pass that changes nothing."""
         counted = CountedTypes()

@@ -108,10 +108,6 @@ class GluonTrainer(Trainer):
         mx.nd.waitall()
         return loss
 
-    def parameters(self) -> int:
-        every = self.net.collect_params().values()
-        return sum(int(np.prod(parameter.shape)) for parameter in every if parameter.grad_req != "null")
-
 
 def _layers(block: gluon.Block) -> Iterator[gluon.Block]:
     """Yield the layers that have weights, in the order in which an image passes."""

@@ -79,10 +79,6 @@ class KerasFit(Trainer):
         history = self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
         return history.history["loss"][0]
 
-    def parameters(self) -> int:
-        """Return trained numbers."""
-        return sum(int(np.prod(variable.shape)) for variable in self.network.trainable_variables)
-
     def facts(self) -> dict[str, Any]:
         """Return a measurement's part about the framework."""
         compiled = "XLA" if self.model.jit_compile else "tf.function"

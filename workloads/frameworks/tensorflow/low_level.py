@@ -65,10 +65,6 @@ class LowLevel(Trainer):
         """Take one training step of all devices; the loss is the mean over them."""
         return self._step(share_batch(self.strategy, images), share_batch(self.strategy, labels))
 
-    def parameters(self) -> int:
-        """Return trained numbers."""
-        return sum(int(np.prod(variable.shape)) for variable in self.trained.values())
-
     def facts(self) -> dict[str, Any]:
         """Return a measurement's part about the framework."""
         return {

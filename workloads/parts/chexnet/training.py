@@ -119,10 +119,6 @@ class Trainer:
 
         return clock.run(coming, trained, over, after)
 
-    def parameters(self) -> int:
-        """Return trained numbers, as the framework counts them."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class Scores:
@@ -185,13 +181,7 @@ def score_test(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, 
 
 
 def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | None = None) -> None:
-    """Take one step that is not counted, for autotuning and graphs, and then the weights that all begin with.
-
-    Raises Failed where the network is not DenseNet-121 with 14 outputs.
-    """
-    if trainer.parameters() != network.parameters():
-        counts = (trainer.parameters(), network.parameters())
-        raise Failed("error", "the network has %d trained numbers, and DenseNet-121 has %d" % counts)
+    """Take one step that is not counted, for autotuning and graphs, then the weights that all begin with."""
     arrays = arrays or weights.neutral()
     trainer.load(arrays)
     trainer.step(*batch)

@@ -25,8 +25,9 @@ import torch
 from torch import nn
 
 from parts import launcher
+from parts.inputs import datasets
 from parts.training.batches import InOrder, Shuffled, image_tensors
-from parts.training.fit import Loop, Quality, accuracy, fit
+from parts.training.fit import Loop, fit
 from parts.training.setting import SHARING, Setting, run_in_processes
 
 TITLE = "ResNet-44 on CIFAR-10"
@@ -104,7 +105,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     trial.choose("protocol", trial.asked["protocol"], ("published/1",))
     trial.choose("model", trial.variant["model"], ("resnet44",))
     trial.choose("data mode", trial.variant["data_mode"], ("device",))
-    return run_in_processes(trial, train, OPTIONS)
+    return run_in_processes(trial, train, OPTIONS, ways=("ddp", "dp"))
 
 
 def train(setting: Setting) -> dict[str, Any]:
@@ -112,11 +113,11 @@ def train(setting: Setting) -> dict[str, Any]:
     trial, items = setting.trial, setting.options["train_images"]
     trial.stage("data")
     with trial.phase("data"):
-        images = setting.dataset("cifar-10")
+        images = datasets.cifar_10(trial.data_folder, trial.asked["data"])
         (pixels, labels), valid = image_tensors(images, setting.device)
         pixels, labels = pixels[:items], labels[:items]
         prepare = Pixels(pixels, setting.device)
-        ways = {"seed": setting.seed, "place": setting.place, "prepare": prepare.augment}
+        ways = {"seed": trial.seed, "place": setting.place, "prepare": prepare.augment}
         batches = Shuffled(pixels, labels, setting.samples, **ways)
     measured = fit(
         setting,
@@ -126,12 +127,7 @@ def train(setting: Setting) -> dict[str, Any]:
         nn.functional.cross_entropy,
         lambda model: adam(model, RATE * setting.ranks),
         Loop(EPOCHS, "image"),
-        quality=Quality("accuracy", accuracy),
-        data={
-            **setting.data_read,
-            "train_items": len(labels),
-            "valid_items": len(valid[1]),
-        },
+        data=datasets.facts(images, len(labels), len(valid[1])),
         structure={"classes": 10},
     )
     return dict(measured, title=TITLE, about=ABOUT)

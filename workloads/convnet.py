@@ -67,9 +67,9 @@ def train(setting: Setting) -> dict[str, Any]:
     layout = torch.channels_last if channels_last else torch.contiguous_format
     trial.stage("setup")
     with trial.phase("model"):
-        model = classifier(setting.model, options["classes"])
-        made_for = image_size(setting.model, model)
-        size = setting.image_size or made_for
+        model = classifier(trial.variant["model"], options["classes"])
+        made_for = image_size(trial.variant["model"], model)
+        size = trial.variant["image_size"] or made_for
     trial.stage("data")
     with trial.phase("data"):
         batches = synthetic_batches(setting, size, layout)
@@ -106,7 +106,9 @@ def synthetic_batches(setting: Setting, size: int, layout: torch.memory_format) 
     batches = []
     for number in range(BATCHES):
         places = range(first, first + setting.samples)
-        items = [picture(setting.seed * 1_000_003 + number * 100_003 + at, size, classes) for at in places]
+        items = [
+            picture(setting.trial.seed * 1_000_003 + number * 100_003 + at, size, classes) for at in places
+        ]
         images = torch.stack([image for image, _ in items]).contiguous(memory_format=layout)
         labels = torch.tensor([label for _, label in items])
         batches.append((images.to(setting.device), labels.to(setting.device)))

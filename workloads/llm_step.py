@@ -52,9 +52,10 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 def train(setting: Setting) -> dict[str, Any]:
     """Train in this process and return what it measured."""
-    shape, length = SHAPES[setting.model], setting.sequence_length or SEQUENCE_LENGTH
+    name, length = (setting.trial.variant[each] for each in ("model", "sequence_length"))
+    shape, length = SHAPES[name], length or SEQUENCE_LENGTH
     if shape.positions and length > shape.positions:
-        raise Failed("unsupported", f"'{setting.model}' has {shape.positions} positions; {length} are asked")
+        raise Failed("unsupported", f"'{name}' has {shape.positions} positions; {length} are asked")
     if setting.options["fp8"] and setting.samples * length % SIDE:
         raise Failed("unsupported", f"option 'fp8' needs a step of tokens that {SIDE} divides")
     model = decoder(shape, setting)
@@ -112,7 +113,7 @@ def next_token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
 
 def tokens(setting: Setting, words: int, length: int) -> Rotated:
     """Return evenly drawn tokens, each rank's own, and the one after each, where the data mode has them."""
-    generator = torch.Generator().manual_seed(setting.seed * 1_000_003 + setting.place.rank)
+    generator = torch.Generator().manual_seed(setting.trial.seed * 1_000_003 + setting.place.rank)
     shape = (BATCHES, setting.samples, length + 1)
     drawn = torch.randint(words, shape, generator=generator).to(setting.home)
     return Rotated([(each[:, :-1], each[:, 1:]) for each in drawn], STEPS_PER_EPOCH)

@@ -109,7 +109,7 @@ def train(setting: Setting) -> dict[str, Any]:
     trial = setting.trial
     trial.stage("data")
     with trial.phase("data"):
-        images = setting.dataset("mnist")
+        images = datasets.mnist(trial.data_folder, trial.asked["data"])
         batches = source(images, setting)
     measured = fit(
         setting,
@@ -120,11 +120,7 @@ def train(setting: Setting) -> dict[str, Any]:
         lambda model: torch.optim.Adadelta(model.parameters(), lr=RATE),
         Loop(EPOCHS, "image", warmed=False, waits=True),
         schedule=lambda given: [torch.optim.lr_scheduler.StepLR(given, 1, gamma=RATE_AFTER_EPOCH)],
-        data={
-            **setting.data_read,
-            "train_items": len(images.train.labels),
-            "valid_items": len(images.test.labels),
-        },
+        data=datasets.facts(images, len(images.train.labels), len(images.test.labels)),
         structure={"classes": 10},
     )
     return dict(measured, versions=software(torchvision, np, PIL))

@@ -186,12 +186,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         device=facts(trial.asked["device"], device),
         versions=software(),
         precision=precision.effective_precision(arithmetic, model, output_types, method, scale_log),
-        data={
-            "name": corpus.name,
-            "sha256": corpus.sha256,
-            "train_items": len(corpus.train),
-            "valid_items": len(corpus.valid),
-        },
+        data=datasets.facts(corpus, len(corpus.train), len(corpus.valid)),
         sample_unit="token",
         samples_per_step=batch_size * train.bptt,
         structure={

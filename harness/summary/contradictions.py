@@ -92,9 +92,7 @@ def _window_contradictions(record: Record, measured: Measurement) -> Iterator[st
     steps = series.count * series.steps_per_value
     if not window.steps - series.steps_per_value < steps <= window.steps:
         yield f"its window has {window.steps} steps, and its series has {steps}"
-    # A user's batches may hold unequal numbers of tokens.
-    unequal = record.trial.asked.file is not None and measured.program is None
-    if window.samples > window.steps * measured.samples_per_step and not unequal:
+    if window.samples > window.steps * measured.samples_per_step:
         yield f"{window.samples} samples are more than {window.steps} steps of {measured.samples_per_step}"
     # Of ours the last one of an epoch may be smaller.
     least_full = window.steps - max(len(measured.epochs), 1)

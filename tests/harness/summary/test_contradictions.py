@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from harness.record import Gpu, Record
-from harness.record.trial_spec import OwnFile
 from harness.summary import contradictions
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
@@ -55,13 +54,6 @@ FORGED = [
 def test_what_was_changed_in_one_place_is_named(places, says):
     assert said_of(RECORD) == ""
     assert says in said_of(build.changed(RECORD, **places))
-
-
-def test_batches_of_a_user_s_file_may_hold_more_tokens_than_its_first_one():
-    file = OwnFile(name="mine.py", sha256="f" * 64)
-    measured = {"measurement__window__samples": TAKEN.window.samples + 7}
-    assert "are more than" in said_of(build.changed(RECORD, **measured))
-    assert said_of(build.changed(RECORD, trial__asked__file=file, **measured)) == ""
 
 
 NVIDIA = Gpu(index=0, vendor="NVIDIA", name=H100, unit="a" * 16)

@@ -55,6 +55,12 @@ Corpus = collections.namedtuple("Corpus", "name train valid test types sha256")
 """Token numbers as `array('i')`; `types` is the size of the vocabulary."""
 
 
+def facts(found, train_items, valid_items):
+    """Return what a measurement says of a data set, and of how much of it a trial has."""
+    facts = {"name": found.name, "sha256": found.sha256}
+    return dict(facts, train_items=train_items, valid_items=valid_items)
+
+
 def cifar_100(folder, source):
     """Return CIFAR-100 with its fine labels, 50,000 and 10,000 images of 3 x 32 x 32."""
     shape = (3, 32, 32)

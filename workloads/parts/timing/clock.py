@@ -86,16 +86,11 @@ class Clock(StepClock):
         return kept.clone() if kept.untyped_storage().nbytes() > kept.nbytes else kept
 
     def _few_elements(self, batch: torch.Tensor) -> torch.Tensor:
-        return few_elements(batch)
+        return step_clock.few_elements(batch.detach()).clone()
 
 
 def _values(losses: Sequence[torch.Tensor]) -> list[float]:
     return torch.stack([loss.reshape(()) for loss in losses]).double().tolist()
-
-
-def few_elements(batch: torch.Tensor) -> torch.Tensor:
-    """Return a copy of some elements from all over a batch, of its type and on its device: nothing waits."""
-    return step_clock.few_elements(batch.detach()).clone()
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Training by one shared function: where a process trains, its batches, the loop, and a user's own file."""
+"""Training by one shared function: where a process trains, its batches, and the loop."""

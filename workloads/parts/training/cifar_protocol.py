@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from parts.inputs.datasets import ImageSet
+from parts.inputs.datasets import ImageSet, facts
 from parts.trial import TrialProcess
 
 EPOCHS = 30
@@ -56,10 +56,7 @@ def image_parts(
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     return {
         "data": {
-            "name": images.name,
-            "sha256": images.sha256,
-            "train_items": items[0],
-            "valid_items": items[1],
+            **facts(images, *items),
             "weights": "pretrained" if weights_sha256 else "random",
             "weights_sha256": weights_sha256,
         },

@@ -6,7 +6,6 @@ A workload that keeps to it is its model, its batches and its loss. A step is ti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from parts.numerics.update import Update
 from parts.ranks import SharedEnd, rank_entries
 from parts.timing import kernels
 from parts.timing.allocations import forget_peak, peak_bytes
-from parts.timing.clock import Clock, few_elements, stopwatch
+from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
 from parts.training.batches import Batch
 from parts.training.parallel import (
@@ -42,15 +41,6 @@ class Batches(Sized, Protocol):
     """An epoch's batches of inputs and targets each time it is gone through."""
 
     def __iter__(self) -> Iterator[Batch]: ...
-
-
-@dataclass(frozen=True)
-class Quality:
-    """The metric of each validation; `of` is a batch's mean, and without one it is made of the loss."""
-
-    name: str
-    """"accuracy", "perplexity" or "loss"."""
-    of: Callable[[Any, torch.Tensor], torch.Tensor] | None = None
 
 
 def accuracy(output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -83,7 +73,6 @@ def fit(
     optimiser: Callable[[nn.Module], torch.optim.Optimizer],
     loop: Loop,
     *,
-    quality: Quality | None = None,
     schedule: Callable[[Any], Sequence[LRScheduler]] = lambda optimiser: (),
     data: dict[str, Any] | None = None,
     structure: dict[str, int] | None = None,
@@ -92,8 +81,9 @@ def fit(
     """Train as far as protocol and limit let it go; returns the measurement's own part.
 
     `model` is on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
-    `optimiser` gave. `data` and `structure` are what the workload knows of them, and `other_operations` the
-    operations of a step that no layer's size gives. Raises Failed where training cannot go on.
+    `optimiser` gave. What is validated gives an accuracy. `data` and `structure` are what the workload knows
+    of them, and `other_operations` the operations of a step that no layer's size gives. Raises Failed where
+    training cannot go on.
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
@@ -102,7 +92,7 @@ def fit(
         counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if setting.place.rank and not loop.alike:
         # Alike up to here, so that the models are; from here on each rank drops and augments by itself.
-        torch.manual_seed(setting.seed + setting.place.rank)
+        torch.manual_seed(trial.seed + setting.place.rank)
     first = _first_batch(setting, train) if loop.warmed else None
     output_types: dict[str, int] = {}
     operations: dict[str, Any] = {}
@@ -123,10 +113,10 @@ def fit(
         torch.compiler.set_stance("fail_on_recompile")
     rates = schedule(of_model)
 
-    clock = Clock(trial, device, steps_per_epoch=_steps(setting, train), epochs=loop.epochs)
+    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=loop.epochs)
     if loop.keeps_gradients:
         forget_peak(device)
-    validation = Validation(setting, whole, loss, quality, valid)
+    validation = Validation(setting, whole, loss, valid)
     epochs = _train(setting, loop, clock, step, train, validation, rates)
     series = clock.series()
     of_ranks = rank_entries(setting.place, trial.variant["gpus"], clock)
@@ -161,7 +151,7 @@ def fit(
         samples_per_step=count_samples(first[1], loop),
         structure={**counts, **(structure or {})},
         valid_batches=validation.whole,
-        quality_name=quality.name if quality and valid is not None else None,
+        quality_name=None if valid is None else "accuracy",
         flops=operations,
         kernels=kernels.kernel_time(partial(step, *first), device) if by_itself else None,
         parallel=setting.parallel if setting.devices > 1 else None,
@@ -173,22 +163,15 @@ def fit(
 class Validation:
     """The model held against the validation's batches, which ranks share among them."""
 
-    def __init__(
-        self,
-        setting: Setting,
-        model: nn.Module,
-        loss: Loss,
-        quality: Quality | None,
-        valid: Batches | None,
-    ) -> None:
-        self.setting, self.model, self.loss, self.quality, self.valid = setting, model, loss, quality, valid
+    def __init__(self, setting: Setting, model: nn.Module, loss: Loss, valid: Batches | None) -> None:
+        self.setting, self.model, self.loss, self.valid = setting, model, loss, valid
         self.by_itself = unwrap(model, setting)
         self.whole = 0 if valid is None else len(valid)
         self.limit = setting.trial.valid_batches(self.whole)
 
     @torch.no_grad()
     def __call__(self, batches: int) -> dict[str, Any]:
-        """Return mean loss and quality over so many batches; raises Failed if not finite."""
+        """Return mean loss and accuracy over so many batches."""
         setting = self.setting
         if setting.shares_gradients:
             share_buffers(self.model)
@@ -196,33 +179,24 @@ class Validation:
         with stopwatch(setting.device) as taken:
             sums = torch.zeros(3, dtype=torch.float64, device=setting.device)
             mine = islice(self.valid or (), setting.place.rank, batches, setting.place.count)
-            last, taken_here = None, 0
             for inputs, targets in mine:
                 sums += self._score_batch(inputs.to(setting.device), targets.to(setting.device))
-                last, taken_here = (inputs, targets), taken_here + 1
-            if setting.splits_model and taken_here < -(-batches // setting.place.count):
-                # The others need this rank's part of the model once more; what it makes of it is not counted.
-                inputs, targets = last or next(iter(self.valid or ()))
-                self._score_batch(inputs.to(setting.device), targets.to(setting.device))
             if setting.shares_gradients:
                 distributed.all_reduce(sums)
             loss, score, samples = sums.tolist()
-            loss, score = loss / samples, score / samples
         self.model.train()
-        if self.quality is not None and self.quality.of is None:
-            score = math.exp(min(loss, 700.0)) if self.quality.name == "perplexity" else loss
-        if self.quality is not None and not math.isfinite(score):
-            raise Failed("not-finite", f"the {self.quality.name} of a validation is {score}")
-        found = {"valid_seconds": taken[0], "valid_batches": batches, "valid_loss": loss}
-        return dict(found, quality=score) if self.quality else found
+        return {
+            "valid_seconds": taken[0],
+            "valid_batches": batches,
+            "valid_loss": loss / samples,
+            "quality": score / samples,
+        }
 
     def _score_batch(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         with precision.autocast(self.setting.label, self.setting.device):
             output = self.by_itself(inputs)
             loss = self.loss(output, targets)
-        score = loss
-        if self.quality and self.quality.of:
-            score = self.quality.of(output, targets)
+        score = accuracy(output, targets)
         count = torch.ones((), device=loss.device) * len(targets)
         return torch.stack([loss.double() * count, score.double() * count, count.double()])
 
@@ -289,27 +263,7 @@ def _first_batch(setting: Setting, train: Batches) -> Batch:
         raise Failed(
             "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
         )
-    _refuse_the_same(setting, first[0])
     return first[0].to(setting.device), first[1].to(setting.device)
-
-
-def _refuse_the_same(setting: Setting, inputs: torch.Tensor) -> None:
-    """Ranks that read the same items would train as one device does, at the price of several."""
-    if not setting.shares_gradients:
-        return
-    looks: list[Any] = [None] * setting.place.count
-    distributed.all_gather_object(looks, few_elements(inputs).flatten().tolist())
-    if all(look == looks[0] for look in looks):
-        raise Failed("bad-data", "all ranks read the same batch: each has to take its own part of the data")
-
-
-def _steps(setting: Setting, train: Batches) -> int:
-    """Return the steps of an epoch: the least that any rank has, since none can step alone."""
-    if not setting.shares_gradients:
-        return len(train)
-    least = torch.tensor(len(train), device=setting.device)
-    distributed.all_reduce(least, distributed.ReduceOp.MIN)
-    return int(least)
 
 
 def _rehearse(
@@ -331,15 +285,13 @@ def _operations(
 ) -> dict[str, Any]:
     inputs, targets = (half.to("meta") for half in batch)
     try:
-        # What a file takes through torch.compile is not compiled yet: counters would be in it.
-        with torch.compiler.set_stance("force_eager"):
-            return batch_operations(
-                model,
-                lambda twin: loss(twin(inputs), targets).backward(),
-                count_samples(targets, loop),
-                value_bytes(setting.label),
-                others,
-            )
+        return batch_operations(
+            model,
+            lambda twin: loss(twin(inputs), targets).backward(),
+            count_samples(targets, loop),
+            value_bytes(setting.label),
+            others,
+        )
     except Exception as error:
         # A model may do what tensors without content cannot; it is measured all the same.
         reason = str(error).partition("\n")[0]

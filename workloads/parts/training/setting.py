@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from parts import launcher, ranks
 from parts.device import choose, choose_own, seed_everything
-from parts.inputs import datasets
 from parts.launcher import Place
 from parts.numerics import precision
 from parts.numerics.update import LABELS
@@ -25,12 +23,6 @@ SHARING: dict[str, Any] = {
 }
 """Options of a workload that several devices may share; `fit` acts on them."""
 PARALLEL = ("ddp", "dp", "fsdp")
-DATASETS = {
-    "cifar-10": datasets.cifar_10,
-    "cifar-100": datasets.cifar_100,
-    "mnist": datasets.mnist,
-    "wikitext-2": datasets.wikitext_2,
-}
 
 
 @dataclass(frozen=True)
@@ -46,40 +38,6 @@ class Setting:
     devices: int
     """How many this process itself drives: more than one with DataParallel alone."""
     options: dict[str, Any]
-    data_read: dict[str, Any] = field(default_factory=dict)
-    """Name and hash of the data set that was read, for the record."""
-
-    def dataset(self, name: str) -> Any:
-        """Return one of gpudyno's data sets, checked by its hash, as `parts.inputs.datasets` gives it."""
-        read = self.trial.choose("data set", name, DATASETS)
-        content = read(self.trial.data_folder, self.trial.asked["data"])
-        self.data_read.update(name=content.name, sha256=content.sha256)
-        return content
-
-    @property
-    def data_folder(self) -> Path:
-        """The folder that holds the trial's data sets, and the user's own folder under its name."""
-        return Path(self.trial.data_folder)
-
-    @property
-    def model(self) -> str:
-        """The plan's name of the model."""
-        return str(self.trial.variant["model"])
-
-    @property
-    def sequence_length(self) -> int | None:
-        """Tokens of a sequence, where the plan says."""
-        return self.trial.variant["sequence_length"]  # type: ignore[no-any-return]
-
-    @property
-    def image_size(self) -> int | None:
-        """Pixels of an image's side, where the plan says."""
-        return self.trial.variant["image_size"]  # type: ignore[no-any-return]
-
-    @property
-    def seed(self) -> int:
-        """The seed of the trial's random numbers."""
-        return int(self.trial.seed)
 
     @property
     def batch_size(self) -> int:
@@ -105,11 +63,6 @@ class Setting:
     def shares_gradients(self) -> bool:
         """Whether this process is one of several that train one model."""
         return self.place.count > 1 and self.parallel != "each"
-
-    @property
-    def splits_model(self) -> bool:
-        """Whether each of several processes holds a part of the model, which the others need at each pass."""
-        return self.shares_gradients and self.parallel == "fsdp"
 
     @property
     def tuned(self) -> bool:

@@ -91,6 +91,8 @@ class AnalysisRequest:
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
     sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
     """What differences between two systems are worth, by published pairs."""
+    url: str = ""
+    """Where the page will be published; empty where it is not known."""
     clone: str = "../.."
     """The way from the page to the clone."""
     bundles: tuple[tuple[str, str], ...] = ()

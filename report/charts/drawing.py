@@ -43,23 +43,23 @@ class Drawing:
 def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
     """A chart as SVG, described in words; every id in it begins with `name`."""
     desk = chart.sheet(DESK)
-    above, words = desk.head(title, unit), _words(name, title, described)
-    drawn = _body(desk, f"{name}-desk")
+    above, words = desk.head(title, unit), words_of(name, title, described)
+    drawn = drawn_body(desk, f"{name}-desk")
     heading, shown = "".join(_HEAD.findall(drawn)), _HEAD.sub("", drawn)
     left, top = -MARGIN, -MARGIN - above
     ground = f'<rect x="{left:g}" y="{top:g}" width="100%" height="100%" fill="{PAPER}"/>'
     around = (left, top, desk.width + 2 * MARGIN, desk.height + above + 2 * MARGIN)
-    file = _document(name, "", "chart", around, words + ground + heading + shown) + "\n"
-    page = _document(name, "", "chart desk", (0.0, 0.0, desk.width, desk.height), words + shown)
+    file = document(name, "", "chart", around, words + ground + heading + shown) + "\n"
+    page = document(name, "", "chart desk", (0.0, 0.0, desk.width, desk.height), words + shown)
     narrow, which = chart.sheet(NARROW), f"-{NARROW.name}"
     box = (0.0, 0.0, narrow.width, narrow.height)
-    page += _document(name, which, f"chart {NARROW.name}", box, _body(narrow, f"{name}{which}"))
+    page += document(name, which, f"chart {NARROW.name}", box, drawn_body(narrow, f"{name}{which}"))
     return Drawing(page, file)
 
 
 def undrawn(name: str, title: str, described: str) -> Drawing:
     """The words of a drawing alone, for a page that is only compared."""
-    words = _document(name, "", "chart", (0.0, 0.0, 0.0, 0.0), _words(name, title, described))
+    words = document(name, "", "chart", (0.0, 0.0, 0.0, 0.0), words_of(name, title, described))
     return Drawing(words, words + "\n")
 
 
@@ -70,14 +70,16 @@ def as_png(chart: Chart, title: str, unit: str) -> bytes:
     return sheet.png(sheet.head(title, unit))
 
 
-def _words(name: str, title: str, described: str) -> str:
+def words_of(name: str, title: str, described: str) -> str:
+    """Return the title and the description of a drawing, for those who cannot see it."""
     words = escape(plain(described, LONGEST_DESCRIPTION), quote=False)
     return (
         f'<title id="{name}-t">{escape(plain(title), quote=False)}</title><desc id="{name}-d">{words}</desc>'
     )
 
 
-def _document(name: str, which: str, kind: str, box: tuple[float, float, float, float], inside: str) -> str:
+def document(name: str, which: str, kind: str, box: tuple[float, float, float, float], inside: str) -> str:
+    """Return one SVG element around what is drawn in a box of left, top, width and height, px."""
     shown = " ".join(f"{side:g}" for side in box)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" id="{name}{which}" role="img" '
@@ -86,8 +88,8 @@ def _document(name: str, which: str, kind: str, box: tuple[float, float, float, 
     )
 
 
-def _body(sheet: Sheet, name: str) -> str:
-    """What a sheet draws, with styles as attributes: a page takes no others."""
+def drawn_body(sheet: Sheet, name: str) -> str:
+    """Return what a sheet draws, with styles as attributes: a page takes no others."""
     drawn = sheet.svg().partition("</defs>")[2].rpartition("</svg>")[0]
     tidy = _TAG.sub(lambda tag: _tidied(tag[0], name), re.sub(r">\s+<", "><", drawn.strip()))
     return _NEXT.sub(_following, tidy).replace("<g/>", "")

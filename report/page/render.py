@@ -21,6 +21,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from report.analysis import Analysis
+from report.charts.card import ShareCard, draw_card
 from report.charts.drawing import as_png, draw, undrawn
 from report.charts.style import DARK
 from report.compare.cells import states_of
@@ -53,6 +54,8 @@ class Rendered:
     html: str
     markdown: str
     charts: tuple[tuple[str, bytes], ...]
+    card: tuple[bytes, bytes] | None
+    """As SVG and as PNG; null where nothing was to be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,26 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     Where it is not to be `drawn`, a drawing holds its title and description alone.
     """
     drawings = _Drawings(drawn, png)
-    given = {"page": page, "systems": page.systems, "analysis": page.analysis}
+    given = {
+        "page": page,
+        "systems": page.systems,
+        "analysis": page.analysis,
+        "ending": "png" if png else "svg",
+    }
     html = _html(given, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
-    return Rendered(html, markdown, tuple(sorted(drawings.files.items())))
+    card = draw_card(share_card(given)) if drawn else None
+    return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
+
+
+def share_card(given: Mapping[str, Any]) -> ShareCard:
+    """Return the card of a page in the words of page one."""
+    said = _markdown("card.md", lambda *_: Markup(""), str, **given)
+    about, headline, title, doubt, source = (
+        line.replace("**", "").strip() for line in said.splitlines() if line.strip()
+    )
+    picture = given["page"].one.answer.picture
+    return ShareCard(about, headline, title, doubt, source, picture and picture.chart)
 
 
 def answer(headline: Sentence) -> str:

@@ -286,3 +286,5 @@ class Page:
     systems: Systems
     one: PageOne
     parts: tuple[PagePart, ...] = ()
+    inside: tuple[tuple[str, str], ...] = ()
+    """Files that the HTML takes along: the name of each, and its content in base64."""

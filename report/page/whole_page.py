@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from gzip import GzipFile
+from io import BytesIO
 from pathlib import Path
+from tarfile import TarFile, TarInfo
 from typing import Any
 
 from harness.errors import as_typed
+from harness.record.store import dump_json, record_name
 from report.analysis import Analysis
 from report.page import compared_view
 from report.page.one import cost, sound
@@ -30,6 +35,8 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("ran", "What ran", ran.view),
 )
 """In their order: name, title, and view."""
+MOST_INSIDE = 500_000
+"""Bytes of files that a page takes along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +52,54 @@ class WrittenPage:
 def write(
     analysis: Analysis, out: Path, *, csv: bool = False, png: bool = False, drawn: bool = True
 ) -> WrittenPage:
-    """Writes index.html, report.md and charts/*.svg into `out`, and with `csv` trials.csv, the table of all.
+    """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
 
+    The table and the leading session's records are inside index.html, too, where they are few enough.
     With `png` each chart is written as PNG too, and report.md shows these. A page that is not `drawn` is for
     comparing: its drawings hold words alone.
     """
-    rendered = render(page_of(analysis), png=png, drawn=drawn)
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
+    inside: tuple[tuple[str, str], ...] = ()
+    if csv:
+        write_csv(analysis.on_record, out / "trials.csv")
+        inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), packed_records(analysis))
+    rendered = render(replace(page_of(analysis), inside=inside), png=png, drawn=drawn)
     for old in (*folder.glob("*.svg"), *folder.glob("*.png")):
         old.unlink()
     written = []
     for name, content in rendered.charts:
         (folder / name).write_bytes(content)
         written.append(folder / name)
-    if csv:
-        write_csv(analysis.on_record, out / "trials.csv")
+    for ending, content in zip(("svg", "png"), rendered.card or (), strict=False):
+        (out / f"card.{ending}").write_bytes(content)
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")
     html.write_text(as_typed(rendered.html), encoding="utf-8")
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
+
+
+def packed_records(analysis: Analysis) -> tuple[str, bytes]:
+    """Return the leading session's records as an archive, the same bytes each time."""
+    packed = BytesIO()
+    with GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped, TarFile(fileobj=zipped, mode="w") as tar:
+        for trial in analysis.on_record:
+            if trial.session == analysis.lead and not analysis.of_others:
+                content = dump_json(trial.record).encode()
+                member = TarInfo(record_name(trial.record.trial.id, trial.record.attempt))
+                member.size = len(content)
+                tar.addfile(member, BytesIO(content))
+    return f"{analysis.lead}.tar.gz", packed.getvalue()
+
+
+def _files_inside(*files: tuple[str, bytes]) -> tuple[tuple[str, str], ...]:
+    """Return the files in base64, the smaller first, as many as are at most MOST_INSIDE bytes together."""
+    taken, left = [], MOST_INSIDE
+    for name, content in sorted(files, key=lambda file: len(file[1])):
+        left -= len(content)
+        if left >= 0:
+            taken.append((name, b64encode(content).decode()))
+    return tuple(taken)
 
 
 def _parts(analysis: Analysis) -> Iterable[tuple[str, str, Callable[[Analysis, Systems], Any]]]:

@@ -6,8 +6,10 @@ import base64
 import hashlib
 import itertools
 import re
+import tarfile
 import tempfile
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,9 @@ from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page.whole_page import WrittenPage, page_of, write
 from tests.helpers import records_builder as constructed
 from tests.helpers import records_hostile
-from tests.helpers.cases import MADE
+from tests.helpers.cases import COMMITTED, MADE, MEASURED
 from tests.helpers.checks import golden
+from tests.helpers.here import evidence_here
 from tests.helpers.page_reader import LOADING, Read, read
 from tests.helpers.purposes import PURPOSES, analysis_of, written
 
@@ -191,3 +194,12 @@ def test_the_named_session_leads_the_page(tmp_path: Path):
         own = {trial.session for trial in analysis.own}
         assert own == {session}
         assert page_of(analysis).one.source.trials == len(analysis.own)
+
+
+def test_a_page_takes_its_session_s_records_and_the_table_along(tmp_path):
+    analysis = analyse(evidence_here(), AnalysisRequest(MEASURED, session=COMMITTED["desk"][-15:]))
+    html = write(analysis, tmp_path, csv=True, drawn=False).html.read_text()
+    inside = dict(re.findall(r'download="([^"]+)" href="data:application/octet-stream;base64,([^"]+)"', html))
+    assert base64.b64decode(inside["trials.csv"]) == (tmp_path / "trials.csv").read_bytes()
+    with tarfile.open(fileobj=BytesIO(base64.b64decode(inside[f"{analysis.lead}.tar.gz"]))) as tar:
+        assert len(tar.getnames()) == len([one for one in analysis.on_record if one.session == analysis.lead])

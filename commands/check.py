@@ -14,13 +14,13 @@ from harness import settings
 from harness.bundle.validate import folder_problems
 from harness.engine.slurm.site import FILE as SITE_FILE
 from harness.engine.slurm.site import load_site
-from harness.errors import GateError, GpudynoError
+from harness.errors import GateError, GpudynoError, UserError
 from harness.files import command_output
 from harness.image.images import load_images
 from harness.plan import names, own_file, plan_file
 from harness.record import store
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import load_claims
+from harness.record.published.claim_set import read_claims
 from harness.summary.consistency import changes_over_pauses
 from report.buying.purchase import FILE as PURCHASE_FILE
 from report.buying.purchase import UNFILLED, load_purchase
@@ -54,11 +54,19 @@ def tool_problems(root: Path) -> Iterator[str]:
             yield f"{' '.join(command[:2])}:\n{done.stdout}{done.stderr}".rstrip()
 
 
+def optional_problems(root: Path) -> Iterator[str]:
+    """Yield a sentence for each of the user's files that a line can do without, and cannot read."""
+    yield from map(str, read_claims(root).problems)
+    try:
+        load_purchase(root)
+    except UserError as error:
+        yield str(error)
+
+
 def file_problems(root: Path) -> Iterator[str]:
     """Yield a sentence for each of the user's files, plan, pin, claim, card or record that cannot be used."""
     readers: list[Callable[[], object]] = [
         partial(settings.load_settings, root, {}, {}),
-        partial(load_purchase, root),
     ]
     readers += [partial(load_site, root, None)] if (root / SITE_FILE).is_file() else []
     readers += [partial(plan_file.load_plan, root, name) for name in plan_file.plan_files(root)]
@@ -67,9 +75,9 @@ def file_problems(root: Path) -> Iterator[str]:
         partial(own_file.read_program, path.read_bytes(), path.relative_to(root).as_posix())
         for path in programs
     ]
-    readers += [partial(read, root) for read in (load_images, load_claims, load_cards)]
+    readers += [partial(read, root) for read in (load_images, load_cards)]
     readers += [partial(read_pairs, root, ())]
-    unreadable: dict[str, None] = {}
+    unreadable: dict[str, None] = dict.fromkeys(optional_problems(root))
     for read in readers:
         try:
             read()
@@ -104,6 +112,6 @@ def check_clone(root: Path) -> None:
         print(f"note: {UNFILLED}")
     for change in changes_over_pauses(store.read_results(root)):
         print(f"note: {clean(change, 500)}")
-    plans, claims = len(plan_file.plan_files(root)), len(load_claims(root).claims)
+    plans, claims = len(plan_file.plan_files(root)), len(read_claims(root).claims)
     rows = sum(map(len, read_tables(root).values()))
     print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")

@@ -16,7 +16,7 @@ from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import is_same_card, load_claims, suggest_name
+from harness.record.published.claim_set import ClaimSet, is_same_card, read_claims, suggest_name
 from harness.record.store import own_sessions
 from harness.run.choice import known_speeds
 from harness.run.obstacles import prepare_line
@@ -36,7 +36,7 @@ from report.trials.key import grouped_by
 
 def list_claims(root: Path, study: str = "") -> None:
     """Print the claims of all studies, or of one by its name or id; raises UserError for an unknown one."""
-    every = load_claims(root)
+    every = read_claims(root)
     claims = every.of(study) if study else every.claims
     print("figure: what was published, on which card; below it in words")
     for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
@@ -52,7 +52,7 @@ def _claim_words(claim: Claim) -> str:
 def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
     """Print a table of the figures that this machine or that card can answer: its own card's first."""
     setup = prepare_for_cards(root, settings, card)
-    every = load_claims(root)
+    every = read_claims(root)
     claims = every.of(study) if study else every.claims
     answered = [
         answer for answer in _claim_answers(setup, claims, alone=bool(card)) if answer.way or answer.cell
@@ -137,9 +137,9 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
 def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> None:
     """Print one figure's answer with every term there and here; raises UserError for an id that is not."""
     setup = prepare_for_cards(root, settings, card)
-    claim = _find_claims(load_claims(root).claims, [name])[0]
+    claim = _find_claims(read_claims(root), [name])[0]
     (answer,) = _claim_answers(setup, [claim], alone=bool(card))
-    print("\n".join(answer_lines(answer, load_claims(root).study_name(claim.study))))
+    print("\n".join(answer_lines(answer, read_claims(root).study_name(claim.study))))
 
 
 def answer_lines(answer: Answer, study: str) -> list[str]:
@@ -233,13 +233,15 @@ def _claim_prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:
     return device_prospects(device, setup.root, claims, cpu, cards, known_speeds(setup), image)
 
 
-def _find_claims(claims: Sequence[Claim], ids: Collection[str]) -> list[Claim]:
+def _find_claims(every: ClaimSet, ids: Collection[str]) -> list[Claim]:
     """Return the claims of those ids; raises UserError for one that there is not."""
-    known = {claim.id: claim for claim in claims}
+    known = {claim.id: claim for claim in every.claims}
     for name in sorted(set(ids) - known.keys()):
+        if every.problems:
+            raise every.problems[0]
         problem = f"there is no claim '{text.clean(name, 64)}'{suggest_name(name, known)}"
         raise UserError(problem, remedy="`invoke claims` lists them")
-    return [claim for claim in claims if claim.id in ids]
+    return [claim for claim in every.claims if claim.id in ids]
 
 
 def run_claims(
@@ -257,8 +259,9 @@ def run_claims(
     if (ids and where) or where not in ("", "here"):
         problem = f"'--claims {where}' is not known, or --claim was given too"
         raise UserError(problem, remedy="write `--claims here`, or `--claim ID`")
-    claims = load_claims(root).claims
-    _find_claims(claims, ids)
+    every = read_claims(root)
+    claims = every.claims
+    _find_claims(every, ids)
     setup = prepare_line(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else claims
     budget = parse_seconds(settings.budget) if settings.budget else None

@@ -108,6 +108,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
             "session": analysis.lead if not analysis.of_others else None,
             "page": relative_path(written.html),
             "pdf": relative_path(pdf) if pdf else None,
+            "left out": ", ".join(analysis.evidence.left_out) or None,
             "next": " && ".join(answer.following.data["commands"]) or "invoke claims --here",
         },
         as_json=how.json,

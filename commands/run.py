@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from commands.build import build_environments, data_progress, say_data
+from commands.check import optional_problems
 from commands.plan import plan_lines
 from commands.terminal import PlanWatcher, Screen
 from harness.data.fetch import Resolved
@@ -87,6 +88,8 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
     with Screen() as screen:
         for note in setup.notes:
             screen.say(note)
+        for problem in optional_problems(root):
+            screen.say(f"left out: {problem}")
         machine_id(user_state_folder())
         built, engine, noted = build_environments(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import UserError
 from harness.record import Factor, Question, Session
 from harness.record.published.cards import Card
-from harness.record.published.claim_set import ClaimSet, load_claims
+from harness.record.published.claim_set import ClaimSet, read_claims
 from harness.record.store import Results
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
@@ -54,6 +54,15 @@ class Evidence:
     cards: tuple[Card, ...]
     purchase: Purchase | None = None
     published: PublishedSpeeds = field(default_factory=PublishedSpeeds)
+    left_out: tuple[str, ...] = ()
+    """Each file of the user's that cannot be used."""
+
+    def without(self, *problems: UserError) -> Evidence:
+        """Return the evidence with problems of files that it leaves out; the first word names each."""
+        said = (*self.results.problems, *map(str, problems))
+        names = (problem.problem.partition(":")[0].partition(" ")[0] for problem in problems)
+        results = replace(self.results, problems=said)
+        return replace(self, results=results, purchase=None, left_out=(*self.left_out, *names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,20 +276,22 @@ class Analysis:
 def evidence_in(root: Path, results: Results | None = None, *, purchase: bool = True) -> Evidence:
     """The records, unless they are given, claims, cards and, with `purchase`, the buyer's file of a clone.
 
-    Raises RecordError where the claims cannot be read; other files are problems of the results.
+    A file of claims or a buyer's that cannot be used is left out, and is a problem of the results.
     """
-    bought = load_purchase(root) if purchase else None
-    cards, found = cards_of(root), results or results_of(root)
-    if purchase and bought is None and (root / FILE).is_file():
-        found = replace(found, problems=(*found.problems, UNFILLED))
-    return Evidence(found, load_claims(root), cards, bought, load_published(root, cards))
+    cards, claims, found = cards_of(root), read_claims(root), results or results_of(root)
+    evidence = Evidence(found, claims, cards, None, load_published(root, cards)).without(*claims.problems)
+    try:
+        bought = load_purchase(root) if purchase else None
+    except UserError as problem:
+        return evidence.without(problem)
+    unfilled = purchase and bought is None and (root / FILE).is_file()
+    return evidence.without(UserError(UNFILLED)) if unfilled else replace(evidence, purchase=bought)
 
 
 def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     """Everything that the evidence says; reads and writes nothing.
 
-    Raises UserError where a name in the buyer's file fits several cards or lines, or the session that was
-    asked for has no record.
+    Raises UserError where the session that was asked for has no record.
     """
     sessions = evidence.results.sessions
     on_record = read(evidence.results.records, evidence.cards, sessions)
@@ -304,7 +315,10 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     earlier = earlier_sessions(trials, lead)
     here, others = own_and_beside(usable, lead, earlier)
-    bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
+    try:
+        bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
+    except UserError as problem:
+        evidence, bought = evidence.without(problem), None
     spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,

@@ -10,7 +10,7 @@ from harness.device_kinds import BY_VENDOR, DEVICE_KINDS, DeviceKind
 from harness.plan.order import Planned
 from harness.record import Limit, Machine, Record, TrialRequest, TrialSpec
 from harness.record.published.cards import Card, card_family, find_card, peak_tflops
-from harness.record.published.claim_set import load_claims
+from harness.record.published.claim_set import read_claims
 from harness.record.vocabulary.workload import read_workload
 
 CAPPED_SECONDS = 30.0
@@ -262,7 +262,7 @@ def published_speeds(root: Path, device: DeviceModel, cards: tuple[Card, ...]) -
     if own_card is None or device.kind == "cpu":
         return Speeds(device, cards)
     order = {REFERENCE: 1, own_card.name: 2}
-    for claim in sorted(load_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
+    for claim in sorted(read_claims(root).claims, key=lambda claim: order.get(claim.of.card or "", 0)):
         side, name = claim.of, claim.of.card or ""
         epochs = 1 if claim.metric == "epoch_seconds" else claim.epochs
         theirs = rows.get(next(iter(card_family(name, rows)), name))

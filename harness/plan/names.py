@@ -12,7 +12,7 @@ from harness.image.images import load_images
 from harness.image.lock import lock_disagreements
 from harness.plan import plan_file
 from harness.plan.plan_file import Measure
-from harness.record.published.claim_set import load_claims, suggest_name
+from harness.record.published.claim_set import read_claims, suggest_name
 
 SHARES = ("accuracy", "auc")
 OF_LIBRARIES = "import timm"
@@ -33,7 +33,7 @@ def name_problems(root: Path) -> Iterator[str]:
                 yield f"plans/{path.name}: {clause}"
     for image in images:
         yield from lock_disagreements(image, root)
-    for claim in load_claims(root).claims:
+    for claim in read_claims(root).claims:
         for name in sorted(claim.plans.keys() - plans.keys()):
             yield f"claim '{claim.id}': '{name}' is no plan{suggest_name(name, plans)}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import report
+from commands.check import optional_problems
 from commands.report import LONGER_ON_CPU, ReportOptions, write_report
 from commands.run import refuse_faulty_card
 from harness.errors import CardError
@@ -64,3 +65,16 @@ def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_pa
     one = page_of(analyse(evidence_in(tmp_path, purchase=False), request)).one
     said = render.answer(one.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")
+
+
+def test_a_file_of_the_user_s_that_cannot_be_read_is_named_and_left_out(tmp_path):
+    build.write(tmp_path, checked_card("c", machine="a"))
+    (tmp_path / "purchase.toml").write_text("[[offer]]\nprice = 0\n")
+    (tmp_path / "results" / "claims").mkdir()
+    (tmp_path / "results" / "claims" / "mine.toml").write_text("x = 1\n")
+    evidence = evidence_in(tmp_path)
+    assert evidence.left_out == ("results/claims/mine.toml", "purchase.toml")
+    problems = evidence.results.problems[-2:]
+    assert [problem.partition(":")[0] for problem in problems] == [*evidence.left_out]
+    assert tuple(optional_problems(tmp_path)) == problems
+    assert analyse(evidence, AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC))).costs is None

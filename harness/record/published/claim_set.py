@@ -41,6 +41,8 @@ class ClaimSet:
     claims: tuple[Claim, ...] = ()
     curves: tuple[Curve, ...] = ()
     studies: tuple[Study, ...] = ()
+    problems: tuple[UserError, ...] = ()
+    """Why each file that is left out cannot be read."""
 
     def study(self, name: str) -> Study | None:
         """Return the study of that id or name; null where no file says who published it."""
@@ -69,33 +71,62 @@ class ClaimSet:
 
 
 def load_claims(root: Path) -> ClaimSet:
-    """Return the claims below `root`; none where there is no folder.
+    """Return the claims below `root`, as read_claims() does; raises UserError for the first file in doubt."""
+    read = read_claims(root)
+    if read.problems:
+        raise read.problems[0]
+    return read
 
-    Raises UserError with the file, the claim and the first thing that is wrong, so that nothing is made of a
-    part of them. Cards are checked where `root` has a table.
+
+def read_claims(root: Path) -> ClaimSet:
+    """Return the claims below `root`, none where there is no folder, without those of a file in doubt.
+
+    A file's problem names the file, the claim and the first thing that is wrong: nothing is made of a part of
+    it. Cards are checked where `root` has a table.
     """
     known = {card.name: card for card in load_cards(root)} if (root / CARDS).exists() else None
     claims: list[Claim] = []
     curves: list[Curve] = []
     studies: list[Study] = []
+    problems: list[UserError] = []
+    seen: dict[tuple[object, ...], str] = {}
     for path in sorted((root / FOLDER).glob("*.toml")):
         where = path.relative_to(root).as_posix()
-        shape = _Shape.parse_toml(path.read_bytes(), where, REMEDY, UserError)
-        cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
-        studies += shape.studies
-        written = (claim for table in shape.tables for claim in expand_table(table, shape.defaults))
-        for given in (*shape.claims, *written):
-            claims.append(_claim(f"{where}: claim '{str(given.get('id'))[:80]}'", given, shape, cards))
-        shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
-        for number, table in enumerate(shape.curves, 1):
-            curves.append(_curve(f"{where}: curve {number}", shared | table, cards))
-    _refuse_twins(claims, studies)
-    return ClaimSet(tuple(claims), tuple(curves), tuple(studies))
+        try:
+            own, drawn, made_by = _file_claims(path, where, known)
+            seen = _refuse_twins(own, made_by, seen)
+        except UserError as problem:
+            said = problem.problem.removeprefix(f"{where}: ")
+            problems.append(UserError(f"{where}: {said}", remedy=problem.remedy))
+            continue
+        claims, curves, studies = [*claims, *own], [*curves, *drawn], [*studies, *made_by]
+    return ClaimSet(tuple(claims), tuple(curves), tuple(studies), tuple(problems))
 
 
-def _refuse_twins(claims: Sequence[Claim], studies: Sequence[Study]) -> None:
-    """Raise UserError for an id or name that two claims have, and for one figure under two ids."""
-    seen: dict[tuple[object, ...], str] = {}
+def _file_claims(
+    path: Path, where: str, known: Mapping[str, Card] | None
+) -> tuple[list[Claim], list[Curve], Sequence[Study]]:
+    """Return the claims, curves and studies of one file; raises UserError for the first that is wrong."""
+    shape = _Shape.parse_toml(path.read_bytes(), where, REMEDY, UserError)
+    cards = None if known is None else {**dict.fromkeys(shape.cards), **known}
+    written = (claim for table in shape.tables for claim in expand_table(table, shape.defaults))
+    claims = [
+        _claim(f"{where}: claim '{str(given.get('id'))[:80]}'", given, shape, cards)
+        for given in (*shape.claims, *written)
+    ]
+    shared = {key: value for key, value in shape.defaults.items() if key in Curve.model_fields}
+    curves = [
+        _curve(f"{where}: curve {number}", shared | table, cards)
+        for number, table in enumerate(shape.curves, 1)
+    ]
+    return claims, curves, shape.studies
+
+
+def _refuse_twins(
+    claims: Sequence[Claim], studies: Sequence[Study], before: Mapping[tuple[object, ...], str]
+) -> dict[tuple[object, ...], str]:
+    """Return what was seen `before` with these; raises UserError for an id or figure of two claims."""
+    seen = dict(before)
     for claim in claims:
         figure = (
             *(claim.study, claim.kind, claim.workload, claim.protocol, claim.metric, claim.target),
@@ -114,6 +145,7 @@ def _refuse_twins(claims: Sequence[Claim], studies: Sequence[Study]) -> None:
             if ("study", name) in seen:
                 raise UserError(f"two studies are called '{name}'", remedy="say once who published it")
             seen["study", name] = name
+    return seen
 
 
 class _Shape(Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.published.claim_set import load_claims
+from harness.record.published.claim_set import load_claims, read_claims
 from tests.harness.record.test_claims import put
 from tests.helpers.here import claims_here
 
@@ -41,3 +41,18 @@ def test_every_study_of_the_clone_has_a_name_of_its_own():
     named = {claim.study: found.study_name(claim.study) for claim in found.claims}
     assert named["004"] == "Bhutani 2019" and named["002"] == "UniLu 2019"
     assert {study.id for study in found.studies} == named.keys()
+
+
+def test_a_file_in_doubt_is_left_out_alone_and_named_and_refused_where_all_are_needed(tmp_path):
+    root = put(tmp_path, STUDY)
+    folder = root / "results" / "claims"
+    (folder / "mine.toml").write_text("x = 1\n")
+    (folder / "twin.toml").write_text(STUDY)
+    found = read_claims(root)
+    assert [study.name for study in found.studies] == ["Lee 2024"]
+    assert [str(problem)[:30] for problem in found.problems] == [
+        "results/claims/mine.toml: 'x':",
+        "results/claims/twin.toml: two ",
+    ]
+    with pytest.raises(UserError, match="unknown key"):
+        load_claims(root)

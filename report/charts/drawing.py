@@ -8,7 +8,8 @@ from html import escape
 from typing import Protocol
 
 from report.charts.sheet import HEADING, MARGIN, NEXT, SPACE, Sheet, own_settings
-from report.charts.style import DESK, NARROW, PAPER, Layout, plain
+from report.charts.style import DESK, LONGEST, NARROW, PAPER, Layout
+from report.text import clean
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 LONGEST_DESCRIPTION = 4000
@@ -72,10 +73,9 @@ def as_png(chart: Chart, title: str, unit: str) -> bytes:
 
 def words_of(name: str, title: str, described: str) -> str:
     """Return the title and the description of a drawing, for those who cannot see it."""
-    words = escape(plain(described, LONGEST_DESCRIPTION), quote=False)
-    return (
-        f'<title id="{name}-t">{escape(plain(title), quote=False)}</title><desc id="{name}-d">{words}</desc>'
-    )
+    short, words = clean(title, LONGEST), clean(described, LONGEST_DESCRIPTION)
+    head = f'<title id="{name}-t">{escape(short, quote=False)}</title>'
+    return f'{head}<desc id="{name}-d">{escape(words, quote=False)}</desc>'
 
 
 def document(name: str, which: str, kind: str, box: tuple[float, float, float, float], inside: str) -> str:

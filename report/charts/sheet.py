@@ -19,6 +19,7 @@ from report.charts.style import (
     INK,
     LABEL,
     LINE,
+    LONGEST,
     NOTE,
     PAPER,
     SETTINGS,
@@ -26,10 +27,10 @@ from report.charts.style import (
     Style,
     cut,
     font,
-    plain,
     width_of,
     wrapped,
 )
+from report.text import clean
 
 DPI = 72.0
 """So that a point is a px."""
@@ -100,7 +101,7 @@ class Sheet:
         """One line whose baseline is `y` px below the top."""
         self.figure.text(
             *self._part(x, y),
-            plain(text),
+            clean(text, LONGEST),
             fontproperties=font(size, bold),
             parse_math=False,
             color=colour,
@@ -113,7 +114,7 @@ class Sheet:
         self, x: float, y: float, words: Sequence[StyledText], align: Literal["left", "right"] = "left"
     ) -> None:
         """Words of several looks behind each other; from the left an SVG has them as one text."""
-        shown = [one for one in words if plain(one.text)]
+        shown = [one for one in words if one.text.strip()]
         places, at = [], x
         for one in shown if align == "left" else reversed(shown):
             places.append(at)

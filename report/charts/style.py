@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -15,6 +14,8 @@ from matplotlib import get_data_path
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
+
+from report.text import clean
 
 INK, SOFT, RULE, AXIS, PAPER = "#14171d", "#566070", "#dce1e8", "#8c96a4", "#ffffff"
 BLUE, GREEN, ORANGE, PURPLE = "#10569b", "#00916e", "#d8712b", "#b060a0"
@@ -49,6 +50,8 @@ DARK = {
 }
 """What the page makes of each colour for readers who prefer it dark; on paper it stays as drawn."""
 
+LONGEST = 200
+"""Letters of a line, at most."""
 LABEL, NOTE = 13.5, 12.5
 """Sizes of text, px."""
 LINE = 17.0
@@ -99,20 +102,6 @@ def written(value: float, form: Form) -> str:
 # Text
 
 
-def plain(text: str, longest: int = 200) -> str:
-    """One line without characters that control, direct or are not assigned, cut to `longest`."""
-    shown = "".join(_shown(character) for character in text[: 2 * longest])
-    line = " ".join(shown.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def _shown(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in ("Cc", "Zl", "Zp"):
-        return " "
-    return "\N{REPLACEMENT CHARACTER}" if category.startswith("C") else character
-
-
 @cache
 def font(size: float, bold: bool = False) -> FontProperties:
     """The font that comes with matplotlib, so that a text is as wide on every machine."""
@@ -124,14 +113,16 @@ def font(size: float, bold: bool = False) -> FontProperties:
 @lru_cache(maxsize=4096)
 def width_of(text: str, size: float = LABEL, bold: bool = False) -> float:
     """Width of a text in px; letters that the font may lack count as wide ones."""
-    measured = "".join(letter if ord(letter) < 0x250 or letter in "–…→×·" else "W" for letter in plain(text))
+    measured = "".join(
+        letter if ord(letter) < 0x250 or letter in "–…→×·" else "W" for letter in clean(text, LONGEST)
+    )
     width, _, _ = text_to_path.get_text_width_height_descent(measured, font(size, bold), ismath=False)
     return float(width)
 
 
 def cut(text: str, room: float, size: float = LABEL, bold: bool = False) -> str:
     """As much of a text as fits into `room` px."""
-    shown = plain(text)
+    shown = clean(text, LONGEST)
     if width_of(shown, size, bold) <= room:
         return shown
     while shown and width_of(f"{shown}…", size, bold) > room:
@@ -144,7 +135,7 @@ def wrapped(
 ) -> tuple[str, ...]:
     """A text in at most `lines` lines of `room` px, broken between words and cut where it must be."""
     kept: list[str] = []
-    words = plain(text).split()
+    words = clean(text, LONGEST).split()
     while words and len(kept) < lines - 1:
         count = next(
             (n for n in range(len(words), 0, -1) if width_of(" ".join(words[:n]), size, bold) <= room), 1

@@ -13,8 +13,8 @@ from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.style import Form
 from report.compare.cells import Cell
 from report.compare.comparison import Comparison
-from report.compare.scaling import way_name
 from report.page.filters import work
+from report.page.side_names import way_name
 from report.page.values import NamedSystem, Picture, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult

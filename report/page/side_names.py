@@ -11,41 +11,49 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.comparison import ComparedSide, Comparison
-from report.compare.scaling import way_name
 from report.page.filters import apart, setting
 from report.page.values import NamedSystem, Systems
 from report.trials.key import Key
 
+WAYS = {
+    "dp": "DataParallel",
+    "ddp": "DistributedDataParallel",
+    "fsdp": "FSDP",
+    "each": "independent copies",
+}
+"""How several devices share a step, by the workload's word."""
+
+
+def way_name(cell: Cell) -> str:
+    """Return how its devices share a step, in the framework's own words where it has them; empty for one."""
+    measured = cell.trials[0].record.measurement
+    if measured is None or not measured.parallel or cell.key.gpus < 2:
+        return ""
+    own = measured.framework.ways.get(measured.parallel) if measured.framework else None
+    return own or WAYS.get(measured.parallel, "")
+
 
 def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) -> tuple[NamedSystem, ...]:
     """Each side with its name and colour: a machine's own, else one by its place."""
-    if comparison.factor == "machine":
-        cells = [
-            next((c for w in comparison.works if (c := w.cells[at])), None)
-            for at in range(len(comparison.sides))
-        ]
-        found = [
-            systems.of(cell) if cell else _bare(side)
-            for cell, side in zip(cells, comparison.sides, strict=True)
-        ]
+    factor, sides = comparison.factor, comparison.sides
+    if factor == "machine":
+        cells = (next((c for w in comparison.works if (c := w.cells[at])), None) for at in range(len(sides)))
+        found = [systems.of(cell) if cell else _bare(side) for cell, side in zip(cells, sides, strict=True)]
         several = len(set(found)) < len(found)
-        return tuple(map(_of_session, found, comparison.sides)) if several else tuple(found)
-    names = _stacks(comparison, analysis) if comparison.factor == "stack" else None
-    name = _NAMES.get(comparison.factor, _value)
-    if (
-        comparison.factor == "loader"
-        and len({dict(side.values)["data_mode"] for side in comparison.sides}) == 1
-    ):
-        names = tuple(_loader(side) if len(side.values) > 1 else "the default" for side in comparison.sides)
-    if comparison.factor == "batch" and any(
-        "virtual_ranks" in dict(side.values) for side in comparison.sides
-    ):
-        names = tuple(
-            _batch(side) if len(side.values) > 1 else "the batch of 1 device" for side in comparison.sides
-        )
+        return tuple(map(_of_session, found, sides)) if several else tuple(found)
+    names = _stacks(comparison, analysis) if factor == "stack" else None
+    name = _NAMES.get(factor, _value)
+    values = [dict(side.values) for side in sides]
+    unnamed = None
+    if factor == "loader" and len({each["data_mode"] for each in values}) == 1:
+        unnamed = "the default"
+    if factor == "batch" and any("virtual_ranks" in each for each in values):
+        unnamed = "the batch of 1 device"
+    if unnamed:
+        names = tuple(name(side) if len(side.values) > 1 else unnamed for side in sides)
     return tuple(
         NamedSystem(side.machine, side.card, names[at] if names else name(side), at, own=side.own)
-        for at, side in enumerate(comparison.sides)
+        for at, side in enumerate(sides)
     )
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
-from report.compare.scaling import ranks_of
 from report.page import panels
 from report.page.one.answering import again, runs_of, what_limits
 from report.page.side_names import named_works
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
 from report.stats.equivalence import Verdict
+from report.trials.key import VIRTUAL_RANKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,12 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         chips=tuple(_chips(cells)),
         about={"model": cells[0].key.model},
     )
+
+
+def ranks_of(cell: Cell) -> int:
+    """Return its devices, or the virtual ranks of its one device."""
+    virtual = dict(cell.key.options).get(VIRTUAL_RANKS)
+    return virtual if isinstance(virtual, int) else cell.key.gpus
 
 
 def _names(cells: Sequence[Cell]) -> Sequence[str]:

@@ -63,12 +63,12 @@ def test_a_class_has_its_first_its_groups_and_a_span_of_places_for_every_machine
     speeds = [18.7 ** (place / 19) for place in range(20)]
     speeds = [speeds[10], *speeds[:10], *speeds[11:]]
     comparison = compared([one for place, speed in enumerate(speeds) for one in runs(0.5 / speed, place)])
-    spans = dict(zip(speeds, comparison.standing, strict=True))
+    spans = dict(zip(speeds, comparison.places, strict=True))
     neighbours = [(max(1, place), min(20, place + 2)) for place in range(20)]
     assert [tuple(spans[speed]) for speed in sorted(speeds, reverse=True)] == neighbours
-    assert comparison.groups == 1
+    assert len(comparison.group_starts) == 1
     apart = compared([one for place in range(4) for one in runs(0.5 * 1.3**place, place)])
-    assert (apart.standing, apart.groups) == (((1, 1), (2, 2), (3, 3), (4, 4)), 4)
+    assert (apart.places, apart.group_starts) == (((1, 1), (2, 2), (3, 3), (4, 4)), (1, 2, 3, 4))
 
 
 def test_a_precision_that_a_processor_emulates_and_a_single_run_have_no_place():
@@ -80,7 +80,7 @@ def test_a_precision_that_a_processor_emulates_and_a_single_run_have_no_place():
     native = [one for place in range(2) for one in on_cpu(runs(0.5 + place / 1e3, place, "amp-bf16"), "bf16")]
     slow, once = on_cpu(runs(0.9, 2, "amp-bf16"), "fp16"), on_cpu(runs(0.4, 3, "amp-bf16", repeats=1), "bf16")
     comparison = compared([*native, *slow, *once])
-    assert comparison.standing == ((1, 2), (1, 2), None, None)
+    assert comparison.places == ((1, 2), (1, 2), None, None)
     assert [round(ratio.estimate, 2) for ratio in comparison.ratios] == [1.0, 0.56, 1.25]
 
 

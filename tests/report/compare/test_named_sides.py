@@ -212,7 +212,7 @@ def test_the_gate_says_no_where_the_first_side_has_no_figure_or_no_range(fault, 
         both = [*runs(OLD, 0.01, repeats=1), *runs(NEW, 0.01, repeats=1)]
     with pytest.raises(GateError):
         compare_two(clone(tmp_path, *both), NEW, OLD, "0.95")
-    said = {"failed": "failed: too little memory, where", "invalid": "invalid, where"}
+    said = {"failed": "does not fit, where", "invalid": "invalid, where"}
     assert said.get(fault, "nothing could be judged") in capsys.readouterr().out
 
 

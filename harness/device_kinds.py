@@ -30,8 +30,8 @@ class DeviceTraits:
 
 DEVICE_KINDS: Mapping[DeviceKind, DeviceTraits] = {
     "cpu": DeviceTraits(None, 10.0, 8.0, "CUDA_VISIBLE_DEVICES"),
-    "cuda": DeviceTraits("NVIDIA", 20.0, 25.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
-    "rocm": DeviceTraits("AMD", 40.0, 25.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
+    "cuda": DeviceTraits("NVIDIA", 20.0, 50.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
+    "rocm": DeviceTraits("AMD", 40.0, 50.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
 }
 
 BY_VENDOR: Mapping[str, DeviceKind] = {row.vendor: kind for kind, row in DEVICE_KINDS.items() if row.vendor}

@@ -1,12 +1,12 @@
 """Whether a card is as it should be: what it reaches, and whether it computes and keeps what it should.
 
-Protocol `card/1`, one process. A product and a training step are replayed, whose bits have to be equal
+Protocol `card/2`, one process. A product and a training step are replayed, whose bits have to be equal
 (`parts/numerics/card_faults.py`). Timed for seconds, in samples of about 10 ms, are products of random
-normals in each precision that the device has (fp8 by torch's scaled product with fast accumulation),
-copies within the memory, and copies over the link to the pinned memory of the host and back. A pattern
-is written to nine tenths of the free memory and read back. Then comes the window: products in the
-trial's own precision without a pause, for the limit's seconds. Of each product three squares are tried,
-and the fastest is measured.
+normals in each precision that the device has (fp8 by torch's scaled product with fast accumulation), which
+count from half of their time on, copies within the memory, and copies over the link to the pinned memory of
+the host and back. A pattern is written to nine tenths of the free memory and read back. Then comes the
+window: products in the trial's own precision without a pause, for the limit's seconds. Products are squares
+of one size, or of the largest half of it that fits.
 
 Each part is a phase by its name, so that clock, power and temperature are known for it. Nothing is trained.
 """
@@ -29,9 +29,10 @@ from parts.timing.operations import (
     TimedOperation,
     calls_per_step,
     copies,
-    fastest_product,
+    fits,
     link_copies,
     measure_operation,
+    product,
     protocol_steps,
     sample_calls,
 )
@@ -46,18 +47,17 @@ LABELS = {each.arithmetic[0]: label for label, each in precision.PRECISIONS.item
 STEP_LABELS = {"fp32-ieee": "fp32-ieee", "fp16": "amp-fp16", "bf16": "amp-bf16"}
 """The precisions of the training steps that are replayed, by their arithmetic."""
 ON_PROCESSORS = ("fp32-ieee", "bf16")
-LONGEST_SECONDS = 0.1
-SIDES = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192, 12288)}
-PART_SECONDS = {"cpu": 1.0, "cuda": 4.0}
-COPY_SECONDS_SHARE = 0.25
+SIDES = {"cpu": 1024, "cuda": 16384}
+PART_SECONDS = {"cpu": 1.0, "cuda": 10.0}
+COPY_SECONDS_SHARE = 0.1
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
-OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"][-1], "copy_bytes": 0}
-"""Seconds of each product, and a quarter as many of each copy; 0 takes the default of the kind of device."""
+OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"], "copy_bytes": 0}
+"""Seconds of each product, and a tenth as many of each copy; 0 takes the default of the kind of device."""
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run all parts, then the load."""
-    trial.choose("protocol", trial.asked["protocol"], ("card/1",))
+    trial.choose("protocol", trial.asked["protocol"], ("card/2",))
     trial.choose("data", trial.asked["data"], ("synthetic",))
     trial.choose("data mode", trial.variant["data_mode"], ("cached",))
     trial.choose("model", trial.variant["model"], ("card",))
@@ -81,10 +81,11 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 
 
 def square(dtype: torch.dtype, device: torch.device, largest: int) -> TimedOperation:
-    """Return the fastest product of three squares; squares above `largest` are cut to it."""
-    sides = [min(side, largest) for side in SIDES[device.type]]
-    squares = ((side, side, side) for side in dict.fromkeys(sides))
-    return fastest_product(squares, device, dtype, LONGEST_SECONDS)
+    """Return the product of squares of one size, `largest` at most; half of it where memory is short."""
+    side = min(SIDES[device.type], largest)
+    while side > 1 and not fits((side, side, side), device, dtype):
+        side //= 2
+    return product((side, side, side), device, dtype)
 
 
 class Parts:

@@ -22,7 +22,7 @@ from harness.record.measurement import CardCheck
 from harness.record.published.cards import Card, find_card
 from report.compare.box import ALPHA
 from report.expected.networks import CardFigures, PublishedSpeeds, known_network
-from report.expected.products import KnownSpeed, known_of, peak_of
+from report.expected.products import KnownSpeed, by_paper, known_of, peak_of
 from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -172,7 +172,8 @@ def checked_cards(
     for device, every in by_device.items():
         mine = [trial for trial in every if trial.session == session]
         if device and any(map(_check_of, mine or every)):
-            found.append((not mine, _checked(device, mine or every, usable, cards, published)))
+            links = _links(trial for trial in trials if trial.machine != device[0])
+            found.append((not mine, _checked(device, mine or every, usable, cards, published, links)))
     worst = sorted(found, key=lambda one: (one[0], STATES.index(one[1].state), -len(one[1].slow)))
     return tuple(card for _, card in worst)
 
@@ -192,6 +193,7 @@ def _checked(
     every: Sequence[TrialResult],
     cards: Sequence[Card],
     published: PublishedSpeeds,
+    links: Sequence[float],
 ) -> CheckedCard:
     checks = [trial for trial in mine if _check_of(trial)]
     longest = max(checks, key=lambda trial: trial.record.measurement.window.seconds)  # type: ignore[union-attr]
@@ -206,6 +208,7 @@ def _checked(
         and _powered_alike(trial, checks[0])
         and trial.verdict != "invalid"
         and device_of(trial.record) != device
+        and (not trial.is_card_check or _taken(trial) == _taken(checks[0]))
     ]
     card = find_card(name, cards)
     measured = _figures(mine)
@@ -215,14 +218,15 @@ def _checked(
     reached = _by_model(every, cards)
 
     def judged(figures: CardFigures, others: Sequence[CardFigures]) -> tuple[CheckedSpeed, ...]:
+        paper = {key: _paper(key, card, checks[0]) for key in figures}
         known = {
             key: known_of(
                 key, [one[key] for one in others if key in one], device[0], card, published.products
             )
             or known_network(key, card, published.networks, reached)
+            or by_paper(key, paper[key], card, links if key in LINK else ())
             for key in figures
         }
-        paper = {key: _paper(key, card, checks[0]) for key in figures}
         return speeds_of(figures, known, paper, len(here) + 1 + bool(here))
 
     load = levels(longest)
@@ -240,6 +244,22 @@ def _checked(
         load=load,
         longest=longest,
     )
+
+
+def _taken(trial: TrialResult) -> tuple[object, ...]:
+    """Return how a check was made."""
+    return trial.key.protocol, trial.key.options
+
+
+def _links(trials: Iterable[TrialResult]) -> list[float]:
+    """Return of each machine the share of the paper's that its link reached."""
+    shares: dict[str, list[float]] = {}
+    for trial in trials:
+        found = trial.record.measurement.ceilings if trial.record.measurement else {}
+        for name in LINK & found.keys():
+            if paper := _paper(name, None, trial):
+                shares.setdefault(trial.machine, []).append(found[name] / paper)
+    return [median(of) for of in shares.values()]
 
 
 def _by_model(trials: Iterable[TrialResult], cards: Sequence[Card]) -> Mapping[str, CardFigures]:
@@ -321,7 +341,7 @@ def speed_of(
     loss = -math.expm1(-reach - float(special.ndtri(0.9)) * known.sd)
     if loss > WIDEST_LOSS:
         return of
-    low, high = known.middle * math.exp(-reach), known.middle * math.exp(reach)
+    low, high = known.middle * math.exp(-reach), min(known.middle * math.exp(reach), paper or math.inf)
     return replace(of, known=known, low=low, high=high, smallest_loss=loss)
 
 

@@ -84,7 +84,7 @@ def known_network(
         return KnownSpeed("published", median(row.value for row in own), None, len(own), 1, years)
     beside = len({other for _, other in logs})
     sd = NETWORK_SD * math.sqrt(1 + 1 / beside)
-    return KnownSpeed("published", math.exp(fmean(logs.values())), sd, len(own), 1, years, beside)
+    return KnownSpeed("published", math.exp(fmean(logs.values())), sd, len(own), 1, years, beside=beside)
 
 
 def _medians(rows: Iterable[PublishedRow]) -> dict[tuple[str, str], float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -29,11 +29,15 @@ PEAKS = {
 UNIT_SD = 0.03
 """Standard deviation of the logarithm between cards of one model: as `report.compare.spread` has it, and no
 less than between published products of one card, arithmetic and version of torch."""
-METHOD_SD = 0.13
-"""The same between published products and those of this plan, which last, on random normals: an H200 reached
-0.84 to 1.00 of them."""
+METHOD_SD = 0.035
+"""The same, assumed, between published products that last, on random normals, and those of this plan."""
+SHORT_SD = 0.13
+"""The same for others, where too few pairs of the tables say it."""
+COPY_SHARES = {"HBM": (0.890, 0.908, 0.896), "GDDR": (0.815,)}
+"""Shares of the paper's bandwidth, in copies of 4 GiB: A100, H100, H200; RTX PRO 6000 (KempnerInstitute//
+kempner-computing-handbook 330bcb9)."""
 LEAST_CARDS = 2
-Basis = Literal["host", "records", "published", "architecture"]
+Basis = Literal["host", "records", "published", "architecture", "paper"]
 
 
 class PublishedProduct(Model):
@@ -44,6 +48,10 @@ class PublishedProduct(Model):
     tflops: Annotated[float, Field(gt=0)]
     year: int | None = None
     software: str = ""
+    taken: Literal["sustained", "short"] | None = None
+    """Sustained: squares of 16,384 of random normals, as this plan's."""
+    units: Annotated[int, Field(ge=1)] = 1
+    """The number of cards whose mean it is."""
     source: str
     architecture: str | None = None
     peak: float | None = None
@@ -87,6 +95,8 @@ class KnownSpeed:
     figures: int
     cards: int
     years: tuple[int, ...] = ()
+    sustained: bool = False
+    """Whether the figures were taken as this plan's are."""
     beside: int = 0
     """Other cards by which published figures of another way to do the work are brought to this plan's."""
 
@@ -107,37 +117,70 @@ def known_of(
     if card is None or not name.startswith("gemm_"):
         return None
     arithmetic = name.split("_")[1]
-    alike = [one for one in products if one.arithmetic == arithmetic]
-    own = [one for one in alike if one.card == card.name]
-    if own:
-        sd = math.hypot(METHOD_SD, UNIT_SD * math.sqrt(1 + 1 / len(own)))
-        years = tuple(sorted({one.year for one in own if one.year}))
-        return KnownSpeed("published", median(one.tflops for one in own), sd, len(own), 1, years)
-    return _by_share(alike, card, arithmetic, products)
+    own = [one for one in products if (one.card, one.arithmetic) == (card.name, arithmetic)]
+    lasting = [one for one in own if one.taken == "sustained"]
+    used = lasting or own
+    if not used:
+        return _by_share(card, arithmetic, products)
+    short, sd = (0.0, METHOD_SD) if lasting else _short_over_sustained(products, card.name)
+    sd = math.hypot(sd, UNIT_SD * math.sqrt(1 + 1 / sum(one.units for one in used)))
+    years = tuple(sorted({one.year for one in used if one.year}))
+    middle = median(one.tflops for one in used) / math.exp(short)
+    return KnownSpeed("published", middle, sd, len(used), 1, years, bool(lasting))
 
 
-def _by_share(
-    alike: Sequence[PublishedProduct], card: Card, arithmetic: str, products: Sequence[PublishedProduct]
-) -> KnownSpeed | None:
+def by_paper(name: str, paper: float | None, card: Card | None, links: Sequence[float]) -> KnownSpeed | None:
+    """Return what the paper's bandwidth leads to, by the shares of other cards' copies, of hosts' `links`."""
+    kind = (card.memory_type or "")[:4].rstrip("2345") if card else ""
+    shares = COPY_SHARES.get(kind, ()) if name.startswith("copy") else links
+    if not paper or not shares:
+        return None
+    sd = math.hypot(METHOD_SD, UNIT_SD * math.sqrt(1 + 1 / len(shares)))
+    middle = paper * math.exp(fmean(map(math.log, shares)))
+    return KnownSpeed("paper", middle, sd, len(shares), len(shares))
+
+
+def _short_over_sustained(products: Iterable[PublishedProduct], without: str) -> tuple[float, float]:
+    """Return how much more other published products are than sustained ones, and how one more deviates.
+
+    Both of the logarithm, from the cards but one that have both.
+    """
+    pairs: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    for one in products:
+        if one.card != without:
+            sides = pairs.setdefault((one.card, one.arithmetic), ([], []))
+            sides[one.taken == "sustained"].append(math.log(one.tflops))
+    logs = [median(short) - median(lasting) for short, lasting in pairs.values() if short and lasting]
+    if len(logs) <= LEAST_CARDS:
+        return 0.0, SHORT_SD
+    return fmean(logs), stdev(logs) * math.sqrt(1 + 1 / len(logs))
+
+
+def _by_share(card: Card, arithmetic: str, products: Sequence[PublishedProduct]) -> KnownSpeed | None:
     """Return what the card's peak and its architecture's share of it lead to."""
     peak = peak_of(card, arithmetic)
-    shares = _shares(alike).get((card.architecture.split()[0], arithmetic), {})
+    by_kind = _shares(products, _short_over_sustained(products, card.name)[0])
+    shares = by_kind.get((card.architecture.split()[0], arithmetic), {})
     if not peak or len(shares) < LEAST_CARDS:
         return None
-    of_all = [list(one.values()) for one in _shares(products).values() if len(one) > 1]
+    of_all = [list(one.values()) for one in by_kind.values() if len(one) > 1]
     squares = sum((share - fmean(one)) ** 2 for one in of_all for share in one)
     sd = math.sqrt(squares / sum(len(one) - 1 for one in of_all) * (1 + 1 / len(shares)))
     middle = peak * math.exp(fmean(shares.values()))
-    years = tuple(sorted({one.year for one in alike if one.card in shares and one.year}))
-    figures = sum(one.card in shares for one in alike)
-    return KnownSpeed("architecture", middle, math.hypot(METHOD_SD, sd), figures, len(shares), years)
+    used = [one for one in products if one.arithmetic == arithmetic and one.card in shares]
+    years = tuple(sorted({one.year for one in used if one.year}))
+    return KnownSpeed("architecture", middle, math.hypot(METHOD_SD, sd), len(used), len(shares), years)
 
 
-def _shares(products: Iterable[PublishedProduct]) -> dict[tuple[str, str], dict[str, float]]:
-    """Return by architecture and arithmetic each card's logarithm of its share of the peak."""
+def _shares(products: Iterable[PublishedProduct], short: float) -> dict[tuple[str, str], dict[str, float]]:
+    """Return by architecture and arithmetic each card's logarithm of its share of the peak.
+
+    A product that is not sustained is less by `short`.
+    """
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for one in products:
         if one.architecture and one.peak:
             of = found.setdefault((one.architecture, one.arithmetic), {})
-            of.setdefault(one.card, []).append(math.log(one.tflops / one.peak))
+            more = 0.0 if one.taken == "sustained" else short
+            of.setdefault(one.card, []).append(math.log(one.tflops / one.peak) - more)
     return {key: {card: median(logs) for card, logs in of.items()} for key, of in found.items()}

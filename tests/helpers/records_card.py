@@ -15,7 +15,7 @@ from tests.helpers import records_builder as build
 
 CARD: dict[str, Any] = {
     "workload": "card",
-    "protocol": "card/1",
+    "protocol": "card/2",
     "model": "card",
     "quality": None,
     "unit": "sample",

@@ -176,7 +176,7 @@ def card(**told: Any) -> TrialSpec:
     """A check of a device in parts of a fifth of a second, on products of 256."""
     options = {"part_seconds": 0.2, "largest": 256, "copy_bytes": 2**20}
     given = {"model": "card", "batch_size": 1, "data_mode": "cached", "limit": {"steps": 8}}
-    return trial("card", protocol="card/1", data="synthetic", options=options, **{**given, **told})
+    return trial("card", protocol="card/2", data="synthetic", options=options, **{**given, **told})
 
 
 def tiny_resnet(**told: Any) -> TrialSpec:

@@ -151,7 +151,7 @@ def test_windows_of_other_lengths_are_named_and_the_published_card_stands_below(
 def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_held_it():
     _, page = asked(CARD)
     loss, thing = page.one.answer.headline.data["losses"][0]
-    assert (page.one.answer.headline.state, thing, round(loss, 2)) == ("check-sound", "fp8 products", 0.38)
+    assert (page.one.answer.headline.state, thing, round(loss, 2)) == ("check-sound", "bf16 products", 0.17)
     assert [chip.data["share"] for chip in page.one.chips if chip.name == "power-cap"] == [1.0]
 
 

@@ -173,7 +173,7 @@ def test_what_is_compiled_on_a_gpu_fills_its_caches_first():
     }
 
 
-@pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 5), ("rocm", 6, 9), ("cpu", 6, 4)])
+@pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 6), ("rocm", 6, 10), ("cpu", 6, 4)])
 def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
     planned = plan_file.plan_trials(
         plan_file.load_plan(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1

@@ -191,5 +191,10 @@ def _written(work: PurchaseWork) -> str:
 
 def fits_work(key: Key, work: PurchaseWork) -> bool:
     """Return whether a key has the names that are given, as people write them: `lstm` is LSTM."""
-    names = [name for name in (*_KEYS, "data_mode") if getattr(work, name) is not None]
-    return all(str(getattr(key, name)).casefold() == str(getattr(work, name)).casefold() for name in names)
+    asked = {
+        name: str(value).casefold()
+        for name in (*_KEYS, "data_mode")
+        if (value := getattr(work, name)) is not None
+    }
+    shown = text.model_name(key.model).casefold()
+    return all(value in (str(getattr(key, name)).casefold(), shown) for name, value in asked.items())

@@ -148,9 +148,3 @@ def nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[T]:
     """Those in the data mode that shows the card best, of the modes there are."""
     modes = grouped_by(items, lambda item: DATA_MODES.index(key(item).data_mode))
     return modes[min(modes)] if modes else []
-
-
-def each_nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[list[T]]:
-    """The same of each group of items that differ in their data mode alone."""
-    modes = grouped_by(items, lambda item: without(key(item), "data_mode"))
-    return [nearest_the_card(alike, key) for alike in modes.values()]

@@ -40,8 +40,6 @@ class Quantity:
     unit: str
     low: float | None = None
     high: float | None = None
-    best: bool = False
-    """Whether it is the best of its row."""
 
     def __bool__(self) -> bool:
         """Whether it is known."""
@@ -100,12 +98,12 @@ class Picture:
     """The name of its title on page one, which the template words."""
 
 
-def quantity(of: QuantitySource, unit: str = "ratio", *, best: bool = False) -> Quantity:
+def quantity(of: QuantitySource, unit: str = "ratio") -> Quantity:
     """A value with its range; without one where it has none, or one without width."""
     value, low, high = _with_ends(of)
     if low is None or high is None or low == high:
-        return Quantity(value, unit, best=best)
-    return Quantity(value, unit, low, high, best)
+        return Quantity(value, unit)
+    return Quantity(value, unit, low, high)
 
 
 def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | None]:

@@ -208,13 +208,16 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     costs = view.costs
     guessed = [row for row in view.rows[: view.ranked] if row.expected]
     widest = max(guessed, key=lambda row: (row.hours.high or 1) / (row.hours.low or 1), default=None)
-    sure = {"figures": costs.paper.figures, "cards": costs.paper.cards, "widest": widest}
+    guesses = any(row.expected and not row.missing for row in view.rows)
+    sure = {"paper": costs.paper if guesses else None, "widest": widest}
+    notes = [Sentence("offers-sure", sure)]
+    notes += [Sentence("in-the-sum", {"costs": costs})] if costs.purchase.work else []
     return AnswerPage(
         headline=_headline(view),
         picture=None,
         template="cost",
         table=view,
-        notes=(Sentence("offers-sure", sure), Sentence("in-the-sum", {"costs": costs})),
+        notes=tuple(notes),
         following=_following(view),
         cells=[cell for line in costs.lines if line.measured for cell in line.cells if cell],
         chips=tuple(_chips(view)),
@@ -263,12 +266,14 @@ def _chips(view: OffersView) -> Iterator[Chip]:
 def _following(view: OffersView) -> Sentence:
     """Return what the seller runs before the order, and the range that this would leave of a cost."""
     costs = view.costs
-    wanted = next((row for row in (*view.tied, *view.rows) if row.expected), None)
-    if wanted is None:
-        return Sentence("next-offer", {"commands": ("invoke bundle",), "row": None})
+    if not costs.purchase.work:
+        return Sentence("next-hours", {"commands": ("invoke report",)})
+    if costs.lines and all(line.measured for line in costs.lines):
+        return Sentence("next-pack", {"commands": ("invoke bundle",)})
+    wanted = next((row for row in (*view.tied, *view.rows[: view.ranked]) if row.expected), view.rows[0])
     data = {"commands": (f"invoke build --plan {_plan(costs.lines)} run bundle",), "row": wanted}
-    if (best := wanted.hours.value) is None:
-        return Sentence("next-offer", data)
+    if (best := wanted.hours.value) is None or not wanted.expected:
+        return Sentence("next-offer", {**data, "after": None})
     after = costs.model.cost(
         costs.places.index(wanted.place), (best * (1 - SETTLED), best, best * (1 + SETTLED))
     ).cost

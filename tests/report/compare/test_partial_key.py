@@ -13,7 +13,6 @@ from report.compare.partial_key import (
     MEASURED_FIELDS,
     GroupPlace,
     at_same_batch,
-    each_nearest_the_card,
     matched,
     nearest_the_card,
     same_but,
@@ -172,9 +171,3 @@ def test_the_mode_nearest_the_card_is_the_best_there_is():
     found = nearest_the_card([item(data_mode=mode) for mode in modes], lambda one: one.key)
     assert [one.key.data_mode for one in found] == ["device", "device"]
     assert nearest_the_card([], lambda one: key()) == []
-
-
-def test_of_each_work_the_mode_nearest_the_card_is_its_own():
-    items = [item(data_mode="host"), item(model="n", data_mode="host"), item(data_mode="cached")]
-    found = each_nearest_the_card(items, lambda one: one.key)
-    assert found == [[items[2]], [items[1]]]

@@ -182,6 +182,8 @@ def try_(
         "expect": "a card, as 'RTX 5090': what it should do by published figures, with the range",
         "pdf": "also print report/out/report.pdf, by an installed Chromium; page one comes first",
         "json": JSON,
+        "gallery": "a folder for a page of each device and question on record, with an index of their cards",
+        "url": "where it will be published, for the picture that a link to it shows",
         "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
         **ASKED,
     },
@@ -197,6 +199,8 @@ def report(
     pdf: bool = False,
     png: bool = False,
     json: bool = False,
+    gallery: str = "",
+    url: str = "",
     **asked: Any,
 ) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
@@ -213,6 +217,8 @@ def report(
         png=png,
         pdf=pdf,
         json=json,
+        gallery=Path(gallery) if gallery else None,
+        url=url,
         asked=demand(**asked),
     )
     make_report(ROOT, how)

@@ -30,10 +30,11 @@ from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render
+from report.page.gallery import analysis_of_session, gallery_entry, gallery_sessions
 from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
-from report.page.values import Quantity, Sentence, systems_of
-from report.page.whole_page import WrittenPage, write
+from report.page.values import GalleryEntry, Quantity, Sentence, systems_of
+from report.page.whole_page import WrittenPage, write, write_gallery
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LOG_LINES, LOG_LETTERS = 12, 200
@@ -82,6 +83,10 @@ class ReportOptions:
     png: bool = False
     pdf: bool = False
     json: bool = False
+    gallery: Path | None = None
+    """A folder for the pages of all that is on record, in place of one page."""
+    url: str = ""
+    """Where the page or the gallery will be published."""
     asked: Demand = field(default_factory=Demand)
     verifies: bool = False
     """Whether a bundle is held to today's layout and to its own content: no older one, and no price."""
@@ -91,6 +96,11 @@ def make_report(root: Path, how: ReportOptions) -> None:
     """Write the page, and print in a few lines what it holds, where it is, and what to do next."""
     for session in how.mine:
         store.keep_as_own(root, session)
+    if how.gallery:
+        request = AnalysisRequest(datetime.now(UTC), questions=plan_questions(root), sizes=known_sizes(root))
+        analysis = analyse(evidence_in(root, purchase=False), request)
+        print(f"page: {relative_path(write_gallery(analysis, how.gallery, how.url))}")
+        return
     out = page_folder(root)
     analysis, written = write_report(root, out, how)
     screen = Screen()
@@ -132,6 +142,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         how.baseline,
         question=how.question,
         questions=plan_questions(root),
+        url=how.url.rstrip("/"),
         clone=quote(os.path.relpath(root, out)),
         named=named if len(named) > 1 else (),
     )
@@ -150,8 +161,12 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
     )
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     analysis = analysis.answering(request, tables)
+    gallery: tuple[GalleryEntry, ...] = ()
+    if analysis.of_others:
+        of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
+        gallery = tuple(map(gallery_entry, of_each))
     with name_in_errors(out):
-        written = write(analysis, out, csv=True, png=how.png)
+        written = write(analysis, out, gallery=gallery, csv=True, png=how.png)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

@@ -28,7 +28,7 @@ from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
-from report.page.values import Page, Picture, Sentence
+from report.page.values import GalleryEntry, Page, Picture, Sentence
 from report.stats.intervals import LEVEL
 from report.text import clean
 
@@ -118,6 +118,13 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
     card = draw_card(share_card(given)) if drawn else None
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
+
+
+def render_gallery(entries: Sequence[GalleryEntry]) -> str:
+    """Return the page of cards that leads to each entry's own page, in a folder named by its session."""
+    sheet = _made("page.css", HTML, lambda *_: Markup(""), dark=DARK)
+    given = {"sheet": Markup(sheet), "sheet_hash": _digest(sheet), "entries": entries}
+    return _made("gallery.html", HTML, lambda *_: Markup(""), **given)
 
 
 def share_card(given: Mapping[str, Any]) -> ShareCard:

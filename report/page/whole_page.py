@@ -15,11 +15,12 @@ from harness.errors import as_typed
 from harness.record.store import dump_json, record_name
 from report.analysis import Analysis
 from report.page import compared_view
+from report.page.gallery import analysis_of_session, gallery_entry, gallery_sessions
 from report.page.one import cost, sound
 from report.page.one.page_one import page_one
 from report.page.parts import limits, published, ran, uncertainty, workloads
-from report.page.render import render
-from report.page.values import Page, PagePart, Systems, systems_of
+from report.page.render import render, render_gallery
+from report.page.values import GalleryEntry, Page, PagePart, Systems, systems_of
 from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -50,7 +51,13 @@ class WrittenPage:
 
 
 def write(
-    analysis: Analysis, out: Path, *, csv: bool = False, png: bool = False, drawn: bool = True
+    analysis: Analysis,
+    out: Path,
+    *,
+    gallery: tuple[GalleryEntry, ...] = (),
+    csv: bool = False,
+    png: bool = False,
+    drawn: bool = True,
 ) -> WrittenPage:
     """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
 
@@ -64,7 +71,7 @@ def write(
     if csv:
         write_csv(analysis.on_record, out / "trials.csv")
         inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), packed_records(analysis))
-    rendered = render(replace(page_of(analysis), inside=inside), png=png, drawn=drawn)
+    rendered = render(replace(page_of(analysis), inside=inside, gallery=gallery), png=png, drawn=drawn)
     for old in (*folder.glob("*.svg"), *folder.glob("*.png")):
         old.unlink()
     written = []
@@ -77,6 +84,21 @@ def write(
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")
     html.write_text(as_typed(rendered.html), encoding="utf-8")
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
+
+
+def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
+    """Write a page for each device and question on record, and one of their cards, which leads to them.
+
+    `url` is where `out` will be published; empty where it is not known.
+    """
+    entries = []
+    for session in gallery_sessions(analysis):
+        of = analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
+        write(of, out / session, csv=True)
+        entries.append(gallery_entry(of))
+    index = out / "index.html"
+    index.write_text(as_typed(render_gallery(entries)), encoding="utf-8")
+    return index
 
 
 def packed_records(analysis: Analysis) -> tuple[str, bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import secrets
 import shlex
 import sys
 import time
@@ -17,15 +16,14 @@ from commands.build import build_environments
 from commands.run import begin_session, resumable_session
 from commands.terminal import PlanWatcher, Screen
 from harness.errors import GateError, UserError
-from harness.plan.estimate import Speeds
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
-from harness.run.choice import Chosen
+from harness.run.choice import choose_trials
 from harness.run.obstacles import prepare_line
 from harness.run.own_folder import copy_folder
-from harness.run.own_program import OwnAsked, OwnRun, prepare_own_run
-from harness.run.ready import ReadyRun, copies_folder, ready_run
+from harness.run.own_program import OwnAsked, prepare_own_run
+from harness.run.ready import copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock
 from harness.run.setup import RunSetup
@@ -35,9 +33,6 @@ from report import text
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
 from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
-
-AT_MOST_SECONDS = 3600.0
-"""How long one process may take to its third row, and to its end."""
 
 
 def parse_asked(asked: OwnAsked, per_step: str, until: str) -> OwnAsked:
@@ -70,6 +65,8 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
     own_run = prepare_own_run(asked, Path.cwd())
     if own_run.interpreter is not None and settings.python is None:
         settings = settings.model_copy(update={"python": own_run.interpreter})
+    # What a plan is narrowed by is said of plans.
+    settings = settings.model_copy(update={"budget": None, "role": None, "precision": ()})
     if settings.engine == "auto":
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
@@ -86,7 +83,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
         size = text.count(len(own_run.folder.files), "file")
         screen.say(f"folder: {size}, {own_run.folder.sha256[:12]}; each process gets a copy")
         with run_lock():
-            opened = _open_session(setup, ready, own_run, screen)
+            opened = _open_session(setup, screen)
             watcher = TryWatcher(screen, asked, len(own_run.sides), len(ready.stacks))
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
@@ -95,12 +92,9 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
     return outcome
 
 
-def _open_session(setup: RunSetup, ready: ReadyRun, own: OwnRun, screen: Screen) -> Session:
+def _open_session(setup: RunSetup, screen: Screen) -> Session:
     """Return the open session that this very line began, else a new one."""
-    stacks, seed = [stack.key for stack in ready.stacks], secrets.randbelow(2**31)
-    planned = own.trials(setup.selection.kind, stacks, seed, AT_MOST_SECONDS)
-    ids = frozenset(each.trial.id for each in planned)
-    chosen = Chosen(planned, ids, seed, (), math.inf, None, Speeds())
+    chosen = choose_trials(setup)
     earlier = resumable_session(setup, chosen, lambda why: None)
     if earlier is None:
         return begin_session(setup, chosen)

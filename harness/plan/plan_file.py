@@ -38,7 +38,7 @@ from harness.record import (
 )
 from harness.record.published.claim_set import suggest_name
 from harness.record.published.program import Program
-from harness.record.trial_spec import Name, OptionValue, PathInClone, ProtocolName, Targets
+from harness.record.trial_spec import Name, OptionValue, OwnProgram, PathInClone, ProtocolName, Targets
 from harness.record.vocabulary.precision import Precision
 
 KEYS = "docs/running.md lists the keys"
@@ -114,6 +114,8 @@ class Plan(Size):
     sha256: str = ""
     programs: dict[str, Program] = {}
     """What its measures of the workload `program` run, by their files."""
+    own: dict[str, OwnProgram] = {}
+    """What a plan of `try` runs, by its models; no file has it."""
 
 
 _MATRIX = tuple(name for name in Variant.model_fields if name not in ("options", "limit"))
@@ -383,6 +385,7 @@ def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanC
             "lock_sha256": context.lock_sha256,
             "variables": dict(context.variables),
             "file": {"name": measure.file, "sha256": measure.sha256} if measure.file else None,
+            "own": plan.own.get(variant.model),
         }
     )
     seed = measure.seed if measure.seed is not None else 1111

@@ -228,7 +228,8 @@ def _require_files(setup: RunSetup, able: Sequence[Planned]) -> None:
                 f"plan '{setup.plan.name}': '{workload}' is no workload{suggest_name(workload, known)}",
                 remedy=f"name a file of {file.parent.relative_to(setup.root)}/",
             )
-    for measure in setup.plan.measure if setup.image.program == "python" else ():
+    ours = setup.image.program == "python" and not setup.plan.own
+    for measure in setup.plan.measure if ours else ():
         for problem in names.workload_problems(setup.root, measure):
             raise UserError(f"plan '{setup.plan.name}': {problem}", remedy="correct it in plans/")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -14,17 +13,16 @@ from pathlib import Path
 from harness.errors import UserError
 from harness.files import text_sha256
 from harness.machine import local_names
-from harness.plan.order import Planned
 from harness.plan.plan_file import Measure, Plan
-from harness.record import TrialRequest, TrialSpec
-from harness.record.trial_spec import OwnProgram, StackKey
+from harness.record.trial_spec import OwnProgram
 from harness.redact import WITHHELD, redact_value
 from harness.run.own_folder import OwnFolder, git_root, read_folder
 from harness.settings import expand_path
 
 PLAN, WORKLOAD, PROTOCOL = "try", "own_program", "own/1"
 MOST_REPEATS = 40
-FIRST_SEED = 1111
+AT_MOST_SECONDS = 3600.0
+"""How long one process may take to its third row, and to its end."""
 WINDOW_SECONDS = 20.0
 """How long a process goes on after its third row."""
 NAME_LETTERS = 64
@@ -98,58 +96,24 @@ class OwnRun:
 
     def plan(self) -> Plan:
         """Return its plan, which is in no file; its hash is of all that is asked."""
-        measures = tuple(
-            Measure(
-                workload=WORKLOAD,
-                protocol=PROTOCOL,
-                model=side.name,
-                precision="program",
-                batch_size=1,
-                data_mode="host",
-            )
-            for side in self.sides
+        measure = Measure(
+            workload=WORKLOAD,
+            protocol=PROTOCOL,
+            model=[side.name for side in self.sides],
+            precision="program",
+            batch_size=1,
+            data_mode="host",
         )
-        sha256 = text_sha256("\n".join(side.asked.canonical() for side in self.sides).encode())
-        asked = {"is": "faster", "by": "model"} if len(self.sides) > 1 else None
         return Plan(
-            name=PLAN, title="A program of one's own", measure=measures, sha256=sha256, question=asked
+            name=PLAN,
+            title="A program of one's own",
+            repeats=MOST_REPEATS,
+            timeout_seconds=AT_MOST_SECONDS,
+            measure=(measure,),
+            own={side.name: side.asked for side in self.sides},
+            sha256=text_sha256("\n".join(side.asked.canonical() for side in self.sides).encode()),
+            question={"is": "faster", "by": "model"} if len(self.sides) > 1 else None,
         )
-
-    def trials(
-        self, device: str, stacks: Sequence[StackKey], seed: int, timeout_seconds: float
-    ) -> tuple[Planned, ...]:
-        """Return every process that there may be: each side once a round, in an order drawn at random."""
-        rng, planned = random.Random(seed), []
-        firsts = [
-            TrialSpec.from_request(
-                _side_request(side, device, stack), 1, seed=FIRST_SEED, timeout_seconds=timeout_seconds
-            )
-            for side in self.sides
-            for stack in stacks
-        ]
-        for repeat in range(1, MOST_REPEATS + 1):
-            for first in rng.sample(firsts, len(firsts)):
-                trial = first.as_repeat(repeat, FIRST_SEED + repeat - 1)
-                planned.append(Planned(trial, "timing", trial.asked.variant.model))
-        return tuple(planned)
-
-
-def _side_request(side: OwnSide, device: str, stack: StackKey) -> TrialRequest:
-    environment, lock_sha256, variables = stack
-    variant = {"model": side.name, "precision": "program", "batch_size": 1, "data_mode": "host"}
-    return TrialRequest.model_validate(
-        {
-            "workload": WORKLOAD,
-            "protocol": PROTOCOL,
-            "variant": variant,
-            "data": "synthetic",
-            "device": device,
-            "environment": environment,
-            "lock_sha256": lock_sha256,
-            "variables": dict(variables),
-            "own": side.asked,
-        }
-    )
 
 
 def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:

@@ -246,7 +246,7 @@ def test_the_hooks_before_a_commit_are_programs_of_the_environment_and_ask_no_fo
     ("page", "fields"),
     [
         ("running.md", Settings.model_fields),
-        ("running.md", {*Plan.model_fields, *Measure.model_fields} - {"sha256", "file_sha256"}),
+        ("running.md", {*Plan.model_fields, *Measure.model_fields} - {"sha256", "own"}),
         ("data.md", {*Record.model_fields, *PublishedRow.model_fields}),
     ],
     ids=["settings", "plan", "record and table"],

@@ -247,7 +247,11 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
         "card": CARD,
         "rows": "of the table, at most (default: 20)",
+        "from_": "a CSV of published figures in any columns, to become claims and a plan that judges them",
+        "source": "with --from: where they were published, as a URL",
+        "set_": "with --from: what is not said, or a word of the table, as amp=amp-fp16; may be given again",
     },
+    iterable=["set_"],
 )
 def claims(
     settings: Settings,
@@ -256,11 +260,18 @@ def claims(
     study: str = "",
     card: str = "",
     rows: int = 20,
+    from_: str = "",
+    source: str = "",
+    set_: list[str] | None = None,
 ) -> None:
-    """List the published figures, answer one, or say which of them can be answered here."""
+    """List the published figures, answer one, say which can be answered here, or take a table of them."""
     from commands import claims as published
 
-    if claim:
+    if from_:
+        from commands.own_study import write_study
+
+        write_study(ROOT, Path(from_), source, set_ or [])
+    elif claim:
         published.show_answer(ROOT, settings, claim, card)
     elif here or card:
         published.list_answers(ROOT, settings, card, study, rows)

@@ -171,7 +171,7 @@ def answer_lines(answer: Answer, study: str) -> list[str]:
             for name, ours, theirs in each_term
         )
         out += wrap_words(f"nearest here: {near}", "    ", "  ")
-    out.append(f"  {'':<16} {'published':<28} here")
+    terms = list[tuple[str, str, str]]([("", "published", "here")])
     side, key = claim.of, cell.key if cell else None
     versions = (
         [f"{name} {value}" for name, value in cell.stack.versions if value and name not in SURROUNDINGS]
@@ -189,7 +189,10 @@ def answer_lines(answer: Answer, study: str) -> list[str]:
     ]
     for term, there, ours in rows:
         if there is not None or ours is not None:
-            out.append(f"  {term:<16} {_cut_words(there):<28} {_cut_words(ours) if cell else ''}".rstrip())
+            terms.append((term, _term_words(there), _term_words(ours) if cell else ""))
+    width = max(len(there) for _, there, _ in terms)
+    for term, there, here in terms:
+        out.append(f"  {term:<16} {there:<{width}} {here}".rstrip())
     return [*out, *wrap_words(f"source: {claim.source}", "    ", "  ")]
 
 
@@ -204,8 +207,8 @@ SURROUNDINGS = ("libc", "python", "system")
 WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
 
 
-def _cut_words(value: object) -> str:
-    return "not said" if value is None else text.clean(str(value), 28)
+def _term_words(value: object) -> str:
+    return "not said" if value is None else text.clean(str(value), 200)
 
 
 REASONS: Mapping[str, str] = {

@@ -22,7 +22,7 @@ from report.page.parts.verdicts import ClaimRow, claim_rows
 from report.page.render import render
 from report.page.values import systems_of
 from report.page.whole_page import page_of
-from tests.helpers import ROOT, cases
+from tests.helpers import cases
 from tests.helpers import record_sets as sets
 from tests.helpers.here import evidence_here
 
@@ -122,21 +122,6 @@ def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures
     for chart in drawn:
         marks = [mark for group in chart.groups for row in group.rows for mark in row.marks]
         assert len(marks) <= MOST_BARS and {mark.look for mark in marks} == {"published"}
-
-
-def test_the_readme_s_picture_has_every_bar_of_the_study_on_the_page_of_the_h200():
-    found = viewed(
-        analyse(
-            evidence_here(), AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session="20261127-63ddd7")
-        )
-    )
-    assert found.studies[0].name == "Bhutani 2019"
-    assert "docs/h200-beside-published.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = (ROOT / "docs" / "h200-beside-published.svg").read_text(encoding="utf-8").replace("\xa0", " ")
-    for group in charts(found)[0].groups:
-        assert f">{group.label}<" in shown
-        for row in group.rows:
-            assert row.text.replace("\xa0", " ") in shown and f">{row.small}<" in shown
 
 
 def test_what_this_machine_did_on_other_terms_is_in_no_picture():

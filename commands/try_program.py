@@ -71,7 +71,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
-    setup = prepare_line(root, settings, own_run.plan())
+    setup = prepare_line(root, settings, own_run.plan(60 * asked.minutes))
     deadline = time.monotonic() + asked.minutes * 60
     with Screen() as screen:
         for note in setup.notes:

@@ -22,8 +22,8 @@ from parts.program.progress import Progress, ProgressReader, progress_of, share_
 
 TITLE = "A program of one's own"
 ABOUT = "A program of the user's own as it lay in its folder; what it trains is as it says."
-SILENT_SECONDS = 60.0
-"""A program that prints nothing for so long is started again, in a terminal."""
+SILENT_SECONDS = 40.0
+"""A program that is silent for so long before it has counted anything is started again, in a terminal."""
 MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -86,7 +86,7 @@ def _heard_program(trial: TrialProcess, given: dict, command: list, copy: str, e
             child.seconds_left(trial),
             listener.hear,
             terminal=terminal,
-            silent_seconds=math.inf if terminal else SILENT_SECONDS,
+            patience=(lambda: math.inf) if terminal else listener.patience,
         )
         missing = MISSING_MODULE.search(listener.last)
         if ended.code and missing:
@@ -113,6 +113,10 @@ class Listener(child.ProgramLog):
         self.given = given
         self.reader = ProgressReader(given.get("match"), given.get("metric"))
         self._ends_at = None
+
+    def patience(self) -> float:
+        """Return for how long the program may be silent: for ever, once a line of it has counted."""
+        return math.inf if self.reader.counters else SILENT_SECONDS
 
     def hear(self, line: str, at: float) -> bool:
         """Take a line; return whether the program may go on."""

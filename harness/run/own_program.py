@@ -21,8 +21,6 @@ from harness.settings import expand_path
 
 PLAN, WORKLOAD, PROTOCOL = "try", "own_program", "own/1"
 MOST_REPEATS = 40
-AT_MOST_SECONDS = 3600.0
-"""How long one process may take to its third row, and to its end."""
 WINDOW_SECONDS = 20.0
 """How long a process goes on after its third row."""
 NAME_LETTERS = 64
@@ -94,8 +92,8 @@ class OwnRun:
         """Return the folders below /data that each of its trials sees."""
         return ((self.folder.name, copy), *((each.name, each.where) for each in self.kept))
 
-    def plan(self) -> Plan:
-        """Return its plan, which is in no file; its hash is of all that is asked."""
+    def plan(self, timeout_seconds: float) -> Plan:
+        """Return its plan, which is in no file; its hash is of all that is asked, a process's limit aside."""
         measure = Measure(
             workload=WORKLOAD,
             protocol=PROTOCOL,
@@ -108,7 +106,7 @@ class OwnRun:
             name=PLAN,
             title="A program of one's own",
             repeats=MOST_REPEATS,
-            timeout_seconds=AT_MOST_SECONDS,
+            timeout_seconds=timeout_seconds,
             measure=(measure,),
             own={side.name: side.asked for side in self.sides},
             sha256=text_sha256("\n".join(side.asked.canonical() for side in self.sides).encode()),

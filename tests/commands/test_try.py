@@ -110,7 +110,7 @@ def test_a_copy_is_made_once_and_keeps_links_and_modes(folder, tmp_path):
 def test_paths_and_secrets_are_withheld_before_a_trial_is_named(folder, command, kept):
     run = prepare_own_run(OwnAsked(command), folder)
     assert run.sides[0].asked.command == kept
-    assert "sesame" not in run.plan().canonical()
+    assert "sesame" not in run.plan(60).canonical()
     assert json.loads(run.content(run.sides[0].asked))["command"][1] == "train.py"
 
 

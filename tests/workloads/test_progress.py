@@ -17,14 +17,22 @@ TRAINERS = {
     "hf-trainer": [" {n}%|▏     | {n}/375 [00:0{k}<05:32,  1.{k}it/s]", 30, 29, 1],
     # As nanoGPT's train.py prints them.
     "nanogpt": ["iter {n}: loss 3.{n}, time 9{k}.12ms, mfu 1.{k}%", 30, 29, 1],
-    # By their documentation and code.
-    "lightning": ["Epoch 0:  {n}%|██▌  | {n}/195 [00:0{k}<00:30,  4.5{k}it/s, train_loss=2.{k}]", 30, 29, 1],
-    "lightning-rich": ["Epoch 0/9 ━━━━━╸━━━━━ {n}/195 0:00:0{k} • 0:00:30 4.5{k}it/s", 30, 29, 1],
+    # As timm's train.py, Lightning 2.6 in a terminal and fastai 2.8 printed them.
     "timm": [
-        "Train: 0 [  {n}0/1251 (  {k}%)]  Loss: 6.9  Time: 0.3s,  850.{k}/s (0.3s,  820.1/s)",
+        "Train: 0 [  {n}5/60 ( 10%)]  Loss: 1.39 (1.45)  Time: 3.107s,    2.5{k}/s  (1.986s,    4.03/s)"
+        "  LR: 1.000e-05  Data: 0.089 (0.078)",
         20,
         19,
         10,
+    ],
+    "lightning": ["Epoch 0/49 ╸━━━━━━━━━ {n}/313 0:00:0{k} • 0:01:53 2.7{k}it/s train_loss: 2.3", 30, 29, 1],
+    "fastai without a bar": ["[{n}, 2.3551334{k}, 2.10741{k}, '01:1{k}']", 12, 11, 1],
+    # By their documentation and code.
+    "lightning-tqdm": [
+        "Epoch 0:  {n}%|██▌  | {n}/195 [00:0{k}<00:30,  4.5{k}it/s, train_loss=2.{k}]",
+        30,
+        29,
+        1,
     ],
     "torchtune": ["1|{n}|Loss: 1.{k}:  {n}%|█▎     | {n}/808 [01:03<07:01,  1.6{k}s/it]", 30, 29, 1],
     "fastai": ["Epoch 1/5 : |███-----| {n}.00% [{n}/100 00:10<00:12 2.34{k}]", 30, 29, 1],

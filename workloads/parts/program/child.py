@@ -60,6 +60,8 @@ _LIBC = ctypes.CDLL(None)
 
 Heard = Callable[[str, float], bool]
 """Takes a line and the moment at which its end was read; answers whether the program may go on."""
+Patience = Callable[[], float]
+"""Answers for how many seconds the program may print nothing now."""
 
 
 class Lines:
@@ -103,12 +105,12 @@ def run(
     heard: Heard,
     *,
     terminal: bool = False,
-    silent_seconds: float = math.inf,
+    patience: Patience = lambda: math.inf,
 ) -> Ended:
     """Run a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
 
-    With `terminal` it prints to a terminal, else to a pipe. It is stopped too where it has printed nothing
-    after `silent_seconds`. Nothing that it started is left, however this returns.
+    With `terminal` it prints to a terminal, else to a pipe. It is stopped too where it is silent for longer
+    than `patience` allows. Nothing that it started is left, however this returns.
     """
     _ask_kernel(SUBREAPER, 1)
     ours, theirs = _opened_terminal() if terminal else os.pipe()
@@ -130,7 +132,7 @@ def run(
         os.close(theirs)
     left = 0
     try:
-        code = _followed(child, ours, seconds, silent_seconds, heard)
+        code = _followed(child, ours, seconds, patience, heard)
     finally:
         left = _end_all(child)
         os.close(ours)
@@ -155,10 +157,10 @@ def _read(pipe: int) -> bytes:
 
 
 def _followed(
-    child: subprocess.Popen, pipe: int, seconds: float, silent_seconds: float, heard: Heard
+    child: subprocess.Popen, pipe: int, seconds: float, patience: Patience, heard: Heard
 ) -> int | None:
     lines, began = Lines(), time.perf_counter()
-    until, silent_until = began + seconds, began + silent_seconds
+    until, spoke = began + seconds, began
     os.set_blocking(pipe, False)
     at_end = False
     while True:
@@ -169,12 +171,13 @@ def _followed(
         ready = not at_end and select.select([pipe], [], [], 0.0 if over else POLL_SECONDS)[0]
         if ready:
             chunk = _read(pipe)
-            at_end, silent_until = not chunk, math.inf
-            if not _all_heard(lines.cut(chunk), heard):
+            said = lines.cut(chunk)
+            at_end, spoke = not chunk, time.perf_counter() if said else spoke
+            if not _all_heard(said, heard):
                 return None
         elif at_end and not over:
             time.sleep(POLL_SECONDS)
-        if time.perf_counter() > silent_until:
+        if time.perf_counter() > spoke + patience():
             return None
         late = time.perf_counter() > until
         if over and (late or not ready):

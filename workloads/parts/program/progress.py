@@ -25,6 +25,7 @@ _STEP = re.compile(
     r"(?i)\b(?:global[_ ])?(?:step|iter|iteration|batch|update|it)s?\b['\"]?\s*[:=#\[(]?\s*(%s)" % NUMBER
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b['\"]?\s*[:=#\[(]?\s*(%s)" % NUMBER)
+_EPOCH_OF_FASTAI = re.compile(r"^\[(\d+), (?:[-\w.]+, )*'\d+:\d\d(?::\d\d)?'\]$")
 _RATE = re.compile(
     r"(?i)(?<![\w.])(%s)\s*([kM]?)\s*(it|iters?|steps?|batch(?:es)?|tok(?:en)?s?|ims?|ima?ge?s?|samples?|"
     r"seqs?|sequences?|examples?|ex|)\s?/\s?s(?:ec(?:ond)?)?\b" % NUMBER
@@ -138,7 +139,7 @@ class ProgressReader:
             found = self._match.search(line)
             value = number(found.groupdict().get("step")) if found else None
             return None if value is None else Count("match", value, True)
-        for pattern, steps in ((_FRACTION, True), (_UNENDING, True), (_STEP, True), (_EPOCH, False)):
+        for pattern, steps in ((_FRACTION, True), (_UNENDING, True), (_STEP, True), (_EPOCH, False), (_EPOCH_OF_FASTAI, False)):
             found = [each for each in pattern.finditer(line) if not _is_epoch_of(line, each)]
             value = number(found[-1].group(1)) if found else None
             if value is not None:

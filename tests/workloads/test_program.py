@@ -263,6 +263,20 @@ def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
     assert gone
 
 
+def test_a_program_whose_lines_end_is_stopped_after_the_patience_for_it_and_blanks_are_no_lines():
+    code = "import time; print('begins')\nwhile True: print(' ', flush=True); time.sleep(0.05)"
+    heard = []
+    ended = child.run(
+        [sys.executable, "-c", code],
+        ".",
+        None,
+        60,
+        lambda line, at: heard.append(line) or True,
+        patience=lambda: 1.0,
+    )
+    assert (ended.code, heard) == (None, ["begins"])
+
+
 def test_many_lines_and_control_characters_keep_the_log_short_and_the_figures_right(tmp_path):
     noise = "import sys\nfor n in range(100000): sys.stdout.write('\\x1b[2K\\rnoise %d' % n)\nprint()\n"
     ended = run_of(tmp_path, "print('\\x1b]0;title\\x07\\x1b[31mred\\x1b[0m')\n" + noise + TRAINS)

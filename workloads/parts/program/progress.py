@@ -139,11 +139,11 @@ class ProgressReader:
             found = self._match.search(line)
             value = number(found.groupdict().get("step")) if found else None
             return None if value is None else Count("match", value, True)
-        for pattern, steps in ((_FRACTION, True), (_UNENDING, True), (_STEP, True), (_EPOCH, False), (_EPOCH_OF_FASTAI, False)):
+        for pattern in (_FRACTION, _UNENDING, _STEP, _EPOCH, _EPOCH_OF_FASTAI):
             found = [each for each in pattern.finditer(line) if not _is_epoch_of(line, each)]
             value = number(found[-1].group(1)) if found else None
             if value is not None:
-                return Count(template(line), value, steps)
+                return Count(template(line), value, pattern not in (_EPOCH, _EPOCH_OF_FASTAI))
         return None
 
     @property

@@ -17,7 +17,7 @@ from report.buying.workload_mix import OfferedCard, WorkLine, offered_cards, tim
 from report.compare.cells import Cell
 from report.compare.partial_key import MEASURED_FIELDS
 from report.compare.ratio import work_ratio
-from report.compare.spread import UnitSpread, unit_band, unit_spreads
+from report.compare.spread import UnitSpread, unit_reach, unit_spreads, with_other_units
 from report.expected.relative import CardsOnPaper
 from report.trials.key import without
 from report.trials.trial import TrialResult
@@ -157,8 +157,8 @@ class _Times:
         found = work_ratio(of, over, "throughput", ())
         low, high = (found.interval.low, found.interval.high) if found.interval else (found.estimate,) * 2
         # Any two units of the two models may come.
-        band = unit_band(*(self.spreads.get(card.card, UnitSpread()) for card in (one, other)))
-        slow, fast = band.around(low, found.estimate, high)
+        reach = unit_reach(*(self.spreads.get(card.card, UnitSpread()) for card in (one, other)))
+        slow, fast = with_other_units(low, found.estimate, high, reach)
         return 1 / fast, 1 / found.estimate, 1 / slow
 
     def of_work(

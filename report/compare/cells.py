@@ -178,15 +178,10 @@ def side_by_side(of: Cell, over: Cell) -> bool:
     return (of.machine, of.session) == (over.machine, over.session)
 
 
-def fewest_runs(cells: Sequence[Cell]) -> int:
+def fewest_runs(cells: Iterable[Cell]) -> int:
     """Return the runs of the figure that has the fewest; a whole run next to projections does not count."""
-    return min(runs_of_figures(cells), default=0)
-
-
-def runs_of_figures(cells: Sequence[Cell]) -> list[int]:
-    """How many runs each figure averages, where it has any."""
     alike = grouped_by(cells, same_but(within=("session", "card", "stack"))).values()
-    return [n for same in alike if (n := max(cell.throughput.n for cell in same))]
+    return min((n for same in alike if (n := max(cell.throughput.n for cell in same))), default=0)
 
 
 def states_of(cell: Cell) -> tuple[str, ...]:

@@ -47,22 +47,6 @@ class UnitSpread:
         return math.isfinite(self.df)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitBand:
-    """Where a figure lies with other units: `reach` in logarithms on each side. `units` are on record."""
-
-    reach: float
-    measured: bool
-    units: int
-    comparisons: int = 1
-
-    def around(self, low: float, best: float, high: float) -> tuple[float, float]:
-        """The ends of a figure and its interval with other units: both reaches add in squares."""
-        below = math.hypot(math.log(best / low), self.reach)
-        above = math.hypot(math.log(high / best), self.reach)
-        return best * math.exp(-below), best * math.exp(above)
-
-
 def unit_spread(levels: Sequence[float]) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record."""
     m = len(levels)
@@ -71,19 +55,23 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     return UnitSpread(float(numpy.log(levels).std(ddof=1)), m - 1, m)
 
 
-def unit_band(*redrawn: UnitSpread, comparisons: int = 1) -> UnitBand:
-    """The band of a figure in which each model that is `redrawn` comes as another unit.
+def unit_reach(*redrawn: UnitSpread) -> float:
+    """Return how far a figure reaches, in logarithms, where each model that is `redrawn` is another unit.
 
     The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
     the standard deviation. Student's t with Welch's degrees of freedom (a model that is redrawn on both
-    sides has but one estimate); the level holds for all `comparisons` together.
+    sides has but one estimate).
     """
     squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
     below = sum(square**2 / spread.df for spread, square in squares.items())
     df = sum(squares.values()) ** 2 / below if below else math.inf
-    reach = critical_t(1 - (1 - LEVEL) / comparisons, df) * math.sqrt(sum(squares.values()))
-    measured, units = all(one.measured for one in redrawn), min(one.units for one in redrawn)
-    return UnitBand(reach, measured, units, comparisons)
+    return critical_t(LEVEL, df) * math.sqrt(sum(squares.values()))
+
+
+def with_other_units(low: float, best: float, high: float, reach: float) -> tuple[float, float]:
+    """Return the ends of a figure's interval with other units: both reaches add in squares."""
+    below, above = math.hypot(math.log(best / low), reach), math.hypot(math.log(high / best), reach)
+    return best * math.exp(-below), best * math.exp(above)
 
 
 def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:

@@ -95,19 +95,20 @@ def _study_view(
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
-    pictures = []
-    for figure in members:
-        apart = "-".join(str(value).replace("/", "-") for _, value in figure.apart if value is not None)
-        name = f"study-{text.clean(study, 40)}-{figure.metric.replace('_', '-')}"
-        drawn = picture(figure, f"{name}-{apart}" if apart else name, analysis, systems)
-        pictures.append(drawn)
+    pictures = tuple(picture(figure, _picture_name(figure), systems) for figure in members)
     return StudyView(
         name=claims.study_name(study),
         title=known.title if known else "",
         source=known.source if known else "",
-        pictures=tuple(pictures),
+        pictures=pictures,
         setups=tuple(_setups([drawn.figure for drawn in pictures], analysis, systems)),
     )
+
+
+def _picture_name(figure: StudyFigure) -> str:
+    """Return 'study-004-protocol-seconds', with what sets it apart from others of that metric."""
+    apart = (str(value).replace("/", "-") for _, value in figure.apart if value is not None)
+    return "-".join(("study", text.clean(figure.study, 40), figure.metric.replace("_", "-"), *apart))
 
 
 def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:
@@ -166,7 +167,7 @@ def published_studies(analysis: Analysis, systems: Systems) -> tuple[DrawnStudy 
     by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
     rows = [_line(study, members, analysis) for study, members in by_study.items()]
     timed = [figure for figure in figures(analysis) if figure.metric == "protocol_seconds"]
-    drawn = picture(timed[0], LEAD, analysis, systems, MOST_ROWS) if timed else None
+    drawn = picture(timed[0], LEAD, systems, MOST_ROWS) if timed else None
     return drawn, sorted(rows, key=lambda row: (-row.judged, -row.figures))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from harness.record import Claim
 from report import text
-from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.claims.matching import measured_of
 from report.compare.cells import Cell
@@ -24,16 +23,13 @@ MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
 
 @dataclass(frozen=True, slots=True)
 class DrawnStudy:
-    """One metric of a study as far as the picture has room; `name` says who published it, and when."""
+    """One metric of a study as far as its picture has room."""
 
     picture: Picture
     figure: StudyFigure
-    name: str
 
 
-def picture(
-    figure: StudyFigure, name: str, analysis: Analysis, systems: Systems, most: int = MOST_BARS
-) -> DrawnStudy:
+def picture(figure: StudyFigure, name: str, systems: Systems, most: int = MOST_BARS) -> DrawnStudy:
     """The rows that compare, what was measured first, as many as have room, in the study's order.
 
     Where room is short, those with something measured alone.
@@ -55,11 +51,7 @@ def picture(
     )
     left = sum(len(row.entries) for row in figure.rows) - sum(len(group.rows) for group in groups)
     fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
-    return DrawnStudy(
-        Picture(name, chart, described(groups), "study"),
-        fitted,
-        analysis.evidence.claims.study_name(figure.study),
-    )
+    return DrawnStudy(Picture(name, chart, described(groups), "study"), fitted)
 
 
 def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> RowGroup:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from report.compare.spread import UnitSpread, unit_band, unit_spread
+from report.compare.spread import UnitSpread, unit_reach, unit_spread, with_other_units
 from report.stats.intervals import Runs, blocks_interval
 
 
@@ -21,21 +21,18 @@ def test_three_units_replace_the_assumed_cv():
 
 def test_each_model_that_is_redrawn_adds_two_draws_of_a_unit():
     assumed = UnitSpread()
-    assert unit_band(assumed).reach == pytest.approx(1.96 * math.sqrt(2) * 0.03, rel=1e-4)
-    assert unit_band(assumed, assumed).reach == pytest.approx(1.96 * 2 * 0.03, rel=1e-4)
-    wider = unit_band(assumed, assumed, comparisons=5)
-    assert wider.reach == pytest.approx(2.576 * 2 * 0.03, rel=1e-3)
+    assert unit_reach(assumed) == pytest.approx(1.96 * math.sqrt(2) * 0.03, rel=1e-4)
+    assert unit_reach(assumed, assumed) == pytest.approx(1.96 * 2 * 0.03, rel=1e-4)
 
 
 def test_both_sides_degrees_of_freedom_count_and_one_model_on_both_sides_counts_once():
     five, other = UnitSpread(0.02, 4, 5), UnitSpread(0.0200001, 4, 6)
-    assert unit_band(five, other).reach == pytest.approx(2.306 * 0.04, rel=1e-3)
-    assert unit_band(five, five).reach == pytest.approx(2.776 * 0.04, rel=1e-3)
-    assert not unit_band(five, UnitSpread()).measured
+    assert unit_reach(five, other) == pytest.approx(2.306 * 0.04, rel=1e-3)
+    assert unit_reach(five, five) == pytest.approx(2.776 * 0.04, rel=1e-3)
 
 
 def test_the_reach_of_runs_and_of_units_add_in_squares():
-    low, high = unit_band(UnitSpread(), UnitSpread()).around(0.9, 1.0, 1.2)
+    low, high = with_other_units(0.9, 1.0, 1.2, unit_reach(UnitSpread(), UnitSpread()))
     assert -math.log(low) == pytest.approx(math.hypot(math.log(0.9), 0.11759), rel=1e-3)
     assert math.log(high) == pytest.approx(math.hypot(math.log(1.2), 0.11759), rel=1e-3)
 
@@ -57,7 +54,7 @@ def test_the_range_covers_two_other_units(cv: float, units: int, run: float, lea
         runs = [Runs(tuple(side[0]), (0,) * 5) for side in sides]
         interval = blocks_interval(*runs)
         assert interval
-        band = unit_band(*(unit_spread(side.mean(axis=1).tolist()) for side in sides))
-        low, high = band.around(interval.low, interval.estimate, interval.high)
+        reach = unit_reach(*(unit_spread(side.mean(axis=1).tolist()) for side in sides))
+        low, high = with_other_units(interval.low, interval.estimate, interval.high, reach)
         held += low <= math.exp(draw.normal(0, cv) - draw.normal(0, cv)) <= high
     assert 100 * held / draws >= least

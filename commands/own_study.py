@@ -34,6 +34,7 @@ WORKLOADS = {"images/s": ("convnet", "synthetic/1"), "tokens/s": ("llm_step", "s
 DECODERS = re.compile(r'^    "([^"]+)": DecoderShape', re.MULTILINE)
 PROCESSOR = re.compile(r"xeon|epyc|core|ryzen|cpu|threadripper|graviton|grace", re.IGNORECASE)
 LAYOUTS = {"nchw": "contiguous", "nhwc": "channels_last"}
+FIGURE = re.compile(r"\d[\d,]*(\.\d+)?")
 AMP = ("amp-fp16", "amp-bf16")
 PRECISIONS: Mapping[str, tuple[str, ...]] = {
     **{label: (label,) for label in get_args(Precision)},
@@ -61,8 +62,8 @@ def write_study(root: Path, path: Path, source: str, settings: Sequence[str]) ->
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "figures"
     if not source:
         raise UserError("--from needs the place of publication", remedy="add --source URL")
-    given = dict(_parse_setting(each) for each in settings)
-    rows = _read_rows(path, given)
+    heads, rows = _read_rows(path)
+    given = {heads.get(left, left): right for left, right in map(_parse_setting, settings)}
     doubts: dict[str, None] = {}
     figures = [_figure(root, row, given, doubts) for row in rows]
     if doubts:
@@ -102,8 +103,8 @@ def _parse_setting(words: str) -> tuple[str, str]:
     return left.strip().casefold(), right.strip()
 
 
-def _read_rows(path: Path, given: Mapping[str, str]) -> list[FigureWords]:
-    """Return each row by its fields; the table's own heads are taken for the fields that they are like."""
+def _read_rows(path: Path) -> tuple[dict[str, str], list[FigureWords]]:
+    """Return the field that each head is like, and each row by its fields."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -117,7 +118,8 @@ def _read_rows(path: Path, given: Mapping[str, str]) -> list[FigureWords]:
     if "value" not in fields:
         raise UserError(f"'{path}' has no column of figures", remedy="call one 'value', or 'images/s'")
     rows = [{field: (row[column] or "").strip() for field, column in fields.items()} for row in table]
-    return [row for row in rows if row["value"] not in NOT_PUBLISHED]
+    heads = {column.casefold(): field for field, column in fields.items()}
+    return heads, [row for row in rows if row["value"] not in NOT_PUBLISHED]
 
 
 def _guess_fields(columns: Sequence[str], table: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
@@ -143,6 +145,8 @@ def _figure(root: Path, row: FigureWords, given: Mapping[str, str], doubts: dict
     out = row | {field: value for field, value in given.items() if field in COLUMNS and field not in row}
 
     def settle(field: str, choices: Sequence[str]) -> None:
+        if len(choices) != 1 and field in given:
+            choices = [given[field]]
         if len(choices) == 1:
             out[field] = choices[0]
             return
@@ -168,8 +172,11 @@ def _figure(root: Path, row: FigureWords, given: Mapping[str, str], doubts: dict
     precision = out.get("precision", "").casefold()
     both = [label for label in AMP if "amp" in precision and label[-4:] in precision]
     settle("precision", both or list(PRECISIONS.get(precision, ())) if precision else [*AMP, "fp32-default"])
-    if not out.get("batch_size", "").isdecimal():
-        settle("batch_size", [])
+    for field in ("batch_size", *(number for number in _NUMBERS if number in out)):
+        if not out.get(field, "").isdecimal():
+            settle(field, [])
+    if not FIGURE.fullmatch(out["value"]):
+        settle("value", [])
     layout = out.get("layout", "").casefold()
     if layout in LAYOUTS:
         out["layout"] = LAYOUTS[layout]

@@ -83,6 +83,19 @@ def test_a_line_that_cannot_be_meant_is_refused_in_one_sentence(root, text, sour
         write_study(root, table(root, text), source, settings)
 
 
+@pytest.mark.parametrize("column", ["precision", "amp?", "AMP?"])
+def test_one_word_settles_what_a_column_leaves_open(root, column):
+    write_study(root, table(root, TABLE.replace("bf16", "amp")), URL, (f"{column}=amp-bf16",))
+    labels = [claim.of.precision for claim in load_claims(root).claims]
+    assert labels == ["amp-bf16", "fp32-default", "amp-bf16", "amp-bf16", "fp32-default"]
+
+
+def test_a_cell_that_is_no_number_is_listed(root):
+    text = TABLE.replace(";611", ";about 600").replace(";64;", ";many;")
+    with pytest.raises(UserError, match=r"(?s)value: 'about 600' is not known.*batch_size: 'many' is not"):
+        write_study(root, table(root, text), URL, SETTLED)
+
+
 def test_what_a_table_leaves_out_is_set_for_all_of_it_and_no_file_is_written_over(root):
     text = "card,img/s\nRTX 4090,100\n"
     settings = ("model=resnet50", "precision=amp-fp16", "batch_size=32", "layout=channels_last")

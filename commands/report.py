@@ -80,6 +80,8 @@ class ReportOptions:
     """Files, folders of them, and patterns."""
     expect: str = ""
     """A card's name."""
+    note: str = ""
+    """For the page alone."""
     png: bool = False
     pdf: bool = False
     json: bool = False
@@ -141,6 +143,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         machine_id(user_state_folder()),
         how.baseline,
         question=how.question,
+        note=how.note,
         questions=plan_questions(root),
         url=how.url.rstrip("/"),
         clone=quote(os.path.relpath(root, out)),

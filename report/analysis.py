@@ -104,6 +104,8 @@ class AnalysisRequest:
     """Where the page will be published; empty where it is not known."""
     clone: str = "../.."
     """The way from the page to the clone."""
+    note: str = ""
+    """A word of the reader's own, such as a serial number: on the page alone, and in no record."""
     bundles: tuple[tuple[str, str], ...] = ()
     """The name and the SHA-256 of each bundle's file that the records are from; page one prints them."""
     logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

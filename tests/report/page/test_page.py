@@ -196,6 +196,16 @@ def test_the_named_session_leads_the_page(tmp_path: Path):
         assert page_of(analysis).one.source.trials == len(analysis.own)
 
 
+def test_a_note_stands_on_the_page_as_text_and_in_nothing_that_is_taken_along(tmp_path):
+    constructed.write(tmp_path, constructed.two_cards())
+    request = AnalysisRequest(MADE, note="serial 0123 <b>")
+    page = write(analyse(evidence_in(tmp_path), request), tmp_path / "out", csv=True, drawn=False)
+    assert "Note: serial 0123 <b>" in read(page.html.read_text(encoding="utf-8")).text("p")
+    assert page.markdown.read_text(encoding="utf-8").count("serial 0123") == 1
+    rest = [path for path in tmp_path.rglob("*.*") if path not in (page.html, page.markdown)]
+    assert rest and not any(b"serial 0123" in path.read_bytes() for path in rest if path.is_file())
+
+
 def test_a_page_takes_its_session_s_records_and_the_table_along(tmp_path):
     analysis = analyse(evidence_here(), AnalysisRequest(MEASURED, session=COMMITTED["desk"][-15:]))
     html = write(analysis, tmp_path, csv=True, drawn=False).html.read_text()

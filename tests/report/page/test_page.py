@@ -26,7 +26,7 @@ from tests.helpers.purposes import PURPOSES, analysis_of, written
 
 QUESTION = AnalysisRequest(MADE)
 HELD: dict[str, tuple[str, ...] | None] = {
-    "buyer": ("Costs",),
+    "buyer": (),
     "committed": ("Pair by pair", "What limits the speed", "Acceptance", "What ran"),
     "failed": None,
     "nothing": None,

@@ -10,13 +10,17 @@ from report.buying.cost_model import Range, TurningPoints
 from report.buying.costs import Costs
 from report.buying.purchase import Offer
 from report.buying.workload_mix import WorkLine
+from report.charts.marks import Look
+from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.expected.networks import WORKS
 from report.expected.refusal import Refusal
+from report.page.filters import figure
 from report.page.values import (
     AnswerPage,
     Chip,
     NamedSystem,
+    Picture,
     Quantity,
     Sentence,
     Systems,
@@ -214,7 +218,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     notes += [Sentence("in-the-sum", {"costs": costs})] if costs.purchase.work else []
     return AnswerPage(
         headline=_headline(view),
-        picture=None,
+        picture=_picture(view),
         template="cost",
         table=view,
         notes=tuple(notes),
@@ -223,6 +227,21 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         chips=tuple(_chips(view)),
         about={"offers": len(view.rows)},
     )
+
+
+def _picture(view: OffersView) -> Picture | None:
+    """Return what each offer costs a year, from zero; null where none has a cost."""
+    rows = []
+    for row in view.rows:
+        if row.cost.value is not None:
+            look: Look = "projected" if row.expected else "measured"
+            mark = Mark(row.cost.value, row.cost.low, row.cost.high, look, row.system.slot)
+            said = figure(row.cost.value, view.currency)
+            rows.append(ScaleRow(row.system.name, (mark,), "expected" if row.expected else "", said))
+    if not rows:
+        return None
+    chart = ScaleRows((RowGroup("", tuple(rows)),), f"{view.currency} a year", reference=None)
+    return Picture("lead", chart, "; ".join(f"{row.label}: {row.text} {row.small}" for row in rows), "costs")
 
 
 def _headline(view: OffersView) -> Sentence:

@@ -9,9 +9,8 @@ import pytest
 
 from report.buying.purchase import parse_purchase
 from report.expected.relative import CardsOnPaper, RelativeSpeed
-from report.page.one.answering import AnswerPage
 from report.page.one.cost import page
-from report.page.values import systems_of
+from report.page.values import AnswerPage, systems_of
 from tests.helpers import records_builder as build
 from tests.helpers.record_sets import LEAD, A, B, elsewhere, series
 from tests.helpers.trial_tables import analysed

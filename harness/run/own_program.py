@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from harness.errors import UserError
@@ -243,9 +244,7 @@ def _side_names(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
     ]
     if len(public) == 1:
         return (scripts[0][:NAME_LETTERS],)
-    same = next((at for at, pair in enumerate(zip(*public, strict=False)) if len(set(pair)) > 1), None)
-    if same is None:
-        same = min(map(len, public))
+    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(*public, strict=False))])
     begin = same - 1 if same > 1 and public[0][same - 1].startswith("-") else same
     named = tuple(
         " ".join((script, *words[max(begin, 2) :]))[:NAME_LETTERS]

@@ -32,18 +32,12 @@ ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_
 def image_operations(model: nn.Module, size: int, batch_size: int, value_bytes: int) -> dict[str, Any]:
     """Return operations and bytes of an image's training step at this batch size."""
     labels = torch.zeros(batch_size, dtype=torch.long, device="meta")
-    loss = nn.functional.cross_entropy
-    shape = (batch_size, 3, size, size)
-    return step_operations(model, shape, lambda output: loss(output, labels), value_bytes)
+    images = torch.zeros((batch_size, 3, size, size), device="meta")
 
+    def passes(twin: nn.Module) -> None:
+        nn.functional.cross_entropy(twin(images), labels).backward()
 
-def step_operations(
-    model: nn.Module, shape: tuple[int, ...], loss: Callable[[Any], torch.Tensor], value_bytes: int
-) -> dict[str, Any]:
-    """Return the same of one sample on inputs of `shape`, samples first; `loss` makes a scalar of the
-    output."""
-    inputs = torch.zeros(shape, device="meta")
-    return batch_operations(model, lambda twin: loss(twin(inputs)).backward(), shape[0], value_bytes)
+    return batch_operations(model, passes, batch_size, value_bytes)
 
 
 def batch_operations(

@@ -105,6 +105,9 @@ def viewed(comparison: Comparison, analysis: Analysis, systems: Systems) -> Comp
     """Return a comparison as the page shows it."""
     works = sorted(comparison.works, key=lambda work: -sum(cell is not None for cell in work.cells))
     names = named_works([work.key for work in works])
+    done_on = [next(systems.of(cell).name for cell in work.cells if cell) for work in works]
+    if comparison.factor != "machine" and len(set(done_on)) > 1:
+        names = [name.on(system) for name, system in zip(names, done_on, strict=True)]
     alike = len({work.key.precision for work in works}) == 1
     shown = [_shown(work, name, comparison, alike) for work, name in zip(works, names, strict=True)]
     return ComparedView(comparison, named_sides(comparison, analysis, systems), tuple(shown))

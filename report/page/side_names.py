@@ -156,6 +156,10 @@ class WorkName:
         """'ResNet-18, fp32-ieee, tuned'"""
         return ", ".join(filter(None, (self.model, self.rest)))
 
+    def on(self, system: str) -> WorkName:
+        """Return the name of the work that this system did."""
+        return replace(self, apart=", ".join(filter(None, (self.apart, system))))
+
     @property
     def rest(self) -> str:
         """All but the model."""

@@ -15,11 +15,6 @@ def count(value: int, noun: str, plural: str | None = None) -> str:
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
-def on_nodes(nodes: int) -> str:
-    """' on 2 nodes' behind a number of devices; empty for one node, where nothing needs to be said."""
-    return f" on {nodes} nodes" if nodes > 1 else ""
-
-
 def number(value: float | None, digits: int = 3) -> str:
     """A number with thousands separators and about `digits` significant digits; a dash where unknown."""
     if value is None:
@@ -118,11 +113,6 @@ def short_card(name: str) -> str:
     """A device's name without its maker: 'RTX 2080 Ti', 'Core i5-1135G7', 'Ryzen 5 5500U'."""
     short = " ".join(_NO_NAME.sub(" ", clean(name, 120)).split())
     return clean(short or name, 32)
-
-
-def run_again(plan: str, image: str) -> str:
-    """The line that measures a plan once more, in the environment that it had."""
-    return f"invoke run --plan {clean(plan, 64)} --image {clean(image, 64)} --new-session"
 
 
 def model_name(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from harness.record import Claim, Seeds, Side
+from harness.record import Claim, Side
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to
 from report.claims.matching import figure_of, side_terms
@@ -182,14 +182,10 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 
-def seeds_for(claim: Claim, *sides: Runs) -> Seeds | None:
-    """The published spread of seeds, where each side has runs."""
-    return claim.seeds if all(runs.values and min(runs.values) > 0 for runs in sides) else None
-
-
 def held(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
     """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
-    seeds, relation = seeds_for(claim, *sides), claim.relation
+    positive = all(runs.values and min(runs.values) > 0 for runs in sides)
+    seeds, relation = claim.seeds if positive else None, claim.relation
     other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
     if relation != "equal":
         bound = 1.0 if claim.value is None else claim.value

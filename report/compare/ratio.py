@@ -62,15 +62,10 @@ class WorkRatio:
     def inverse(self) -> WorkRatio:
         """Return `over` against `of`."""
         terms = tuple(replace(term, of=term.over, over=term.of) for term in self.terms)
-        ends = self.interval and inverse_of(self.interval)
-        return WorkRatio(
-            self.over, self.of, self.speed, 1 / self.estimate, ends, self.n[::-1], terms, self.assumed
-        )
-
-
-def inverse_of(ends: Interval) -> Interval:
-    """Return the range of the second side over the first."""
-    return replace(ends, low=1 / ends.high, estimate=1 / ends.estimate, high=1 / ends.low, n=ends.n[::-1])
+        ends, estimate = self.interval, 1 / self.estimate
+        ends = ends and replace(ends, low=1 / ends.high, estimate=estimate, high=1 / ends.low, n=ends.n[::-1])
+        n = self.n[::-1]
+        return WorkRatio(self.over, self.of, self.speed, estimate, ends, n, terms, self.assumed)
 
 
 def work_ratio(

@@ -83,7 +83,7 @@ def setting(key: Key) -> str:
     """What besides batch and data marks a work: ', chainer, 2 devices on 2 nodes (ddp)'; else empty."""
     options = dict(key.options)
     way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
-    devices = f"{key.gpus} devices{text.on_nodes(key.nodes)}"
+    devices = f"{key.gpus} devices" + (f" on {key.nodes} nodes" if key.nodes > 1 else "")
     parts = [str(options[FRAMEWORK])] if FRAMEWORK in options else []
     parts += [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
     parts += [] if virtual == 1 else [f"batch of {virtual} devices"]

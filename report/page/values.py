@@ -118,11 +118,6 @@ def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | 
     return of, None, None
 
 
-def between(best: float | None, span: Interval | None, unit: str = "ratio") -> Quantity:
-    """A value in a range, such as a ratio of speeds."""
-    return quantity((span.low, best, span.high) if span and best is not None else best, unit)
-
-
 def rate_unit(cell: Cell) -> str:
     """'images/s'"""
     return f"{cell.trials[0].sample_unit}s/s"

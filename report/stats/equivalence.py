@@ -156,11 +156,6 @@ def _deviation(sides: Sequence[Runs]) -> tuple[tuple[float, int], float]:
     return (math.sqrt(squares / df) if df else 0.0, df), math.sqrt(sum(1 / len(side) for side in logs))
 
 
-def _widest(*deviations: tuple[float, int]) -> tuple[float, int]:
-    """Return the deviation with the widest reach by its degrees of freedom: two runs may be close by luck."""
-    return max((one for one in deviations if one[1]), key=lambda one: one[0] * critical_t(LEVEL, one[1]))
-
-
 def _of_seeds(estimate: float, deviation: float, df: float) -> Interval:
     """Around an estimate, by a spread of logarithms that was published, or that is larger here."""
     reach, middle = critical_t(EQUIVALENCE_LEVEL, df) * deviation, math.log(estimate)
@@ -302,5 +297,7 @@ def _side_of(low: float, high: float, relation: Direction, bound: float, words: 
 def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, bound: float) -> Verdict:
     """Whether a quality, or the ratio of two, is less or greater than `bound`, by the spread of its seeds."""
     own, share = _deviation(sides)
-    deviation, df = _widest((seeds.spread, seeds.pairs), own)
+    # The one with the widest reach by its degrees of freedom: two runs may be close by luck.
+    both = [(seeds.spread, seeds.pairs), own] if own[1] else [(seeds.spread, seeds.pairs)]
+    deviation, df = max(both, key=lambda one: one[0] * critical_t(LEVEL, one[1]))
     return _bounded(_of_seeds(_ratio(sides), share * deviation, df), relation, bound)

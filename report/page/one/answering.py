@@ -26,17 +26,19 @@ def what_limits(cells: Sequence[Cell]) -> Sentence:
     return Sentence("limits", {"work": work(cell, trained), "parts": parts, "device": device})
 
 
-def again(analysis: Analysis, state: str = "next-again") -> Sentence:
+def again(analysis: Analysis) -> Sentence:
     """The line that measures the leading session once more, in blocks of time until it has three."""
     own = analysis.own
     if analysis.request.longer:
         return Sentence("next-longer", {"commands": (analysis.request.longer,)})
     if not own:
         return Sentence("next-first", {"commands": (FIRST,)})
-    line = text.run_again(own[0].record.plan, own[0].record.environment.image)
+    first = own[0].record
+    plan, image = text.clean(first.plan, 64), text.clean(first.environment.image, 64)
+    line = f"invoke run --plan {plan} --image {image} --new-session"
     if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
-        state, line = "next-blocks", f"{line} --blocks {BLOCKS_NEEDED}"
-    return Sentence(state, {"commands": (line,)})
+        return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",)})
+    return Sentence("next-again", {"commands": (line,)})
 
 
 def runs_of(cells: Sequence[Cell]) -> tuple[int, int]:

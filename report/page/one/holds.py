@@ -55,6 +55,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     }
     view = HeldView(rows, answers, programs, counts(analysis), names)
     cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
+    differing = list(dict.fromkeys(term for row in answers for term in row.answer.differs))
     return AnswerPage(
         headline=_headline(view, systems),
         picture=_picture(view),
@@ -64,16 +65,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts.ways}),
         cells=cells,
         chips=tuple(
-            [Chip("care", "other-terms", "published", {"differs": _differing(answers)})]
-            if answers and not rows
-            else []
+            [Chip("care", "other-terms", "published", {"differs": differing})] if answers and not rows else []
         ),
         about={"programs": [text.clean(_program_name(cell), 40) for cell, _ in programs]},
     )
-
-
-def _differing(answers: Sequence[AnswerRow]) -> list[str]:
-    return list(dict.fromkeys(term for row in answers for term in row.answer.differs))
 
 
 def _programs(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | None]]:

@@ -15,7 +15,7 @@ from report.claims.answers import LADDER, Answer
 from report.claims.judged import Judged
 from report.claims.matching import figure_of
 from report.metrics import CLAIMED
-from report.page.values import Quantity, between
+from report.page.values import Quantity, quantity
 from report.stats.equivalence import Verdict
 from report.trials.key import Pairs, Value
 
@@ -157,7 +157,7 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
     over = _parts(claim.over) if claim.over else ()
     common = tuple(part for part in of if part in over) if over else of
     unit = unit_of(claim)
-    here = between(judged.measured, judged.interval, unit)
+    here = quantity(judged.interval or judged.measured, unit)
     return ClaimRow(
         claim=claim,
         study=analysis.evidence.claims.study_name(claim.study),

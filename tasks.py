@@ -158,19 +158,18 @@ def try_(
     match: str = "",
     metric: str = "",
     per_step: str = "",
-    steps: int = 0,
+    steps: str = "",
     until: str = "5%",
-    minutes: float = 10.0,
+    minutes: str = "10",
 ) -> None:
     """Measure any training script as it lies there, until its speed or the faster of two is known."""
     from commands.try_program import parse_asked, try_program
     from harness.run.own_program import OwnAsked
 
     shown, named = tuple(keep or ()), tuple(env or ())
-    asked = OwnAsked(
-        command, against_command, folder, shown, named, match, metric, (), steps, minutes=minutes
-    )
-    try_program(ROOT, settings, parse_asked(asked, per_step, until))
+    asked = OwnAsked(command, against_command, folder, shown, named, match, metric)
+    asked = parse_asked(asked, per_step=per_step, until=until, steps=steps, minutes=minutes)
+    try_program(ROOT, settings, asked)
 
 
 @line.verb(

@@ -35,7 +35,9 @@ from report.stats.intervals import Interval
 from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
 
 
-def parse_asked(asked: OwnAsked, per_step: str, until: str) -> OwnAsked:
+def parse_asked(
+    asked: OwnAsked, *, per_step: str = "", until: str = "5%", steps: str = "", minutes: str = "10"
+) -> OwnAsked:
     """Return what is asked with a line's last words; raises UserError for what is no pattern or number."""
     for name, pattern, group in (("match", asked.match, "step"), ("metric", asked.metric, "")):
         try:
@@ -50,11 +52,13 @@ def parse_asked(asked: OwnAsked, per_step: str, until: str) -> OwnAsked:
     try:
         numbers = tuple(float(each) for each in per_step.split(",") if each.strip())
         share = float(until.strip().removesuffix("%")) / (100 if until.strip().endswith("%") else 1)
+        whole, most = int(steps or 0), float(minutes)
     except ValueError:
-        raise UserError("--per-step and --until are numbers", remedy="write 1024, and 2%") from None
-    if not 0 < share < 1 or min(asked.steps or 1, asked.minutes, *numbers) <= 0:
+        problem = "--per-step, --until, --steps and --minutes are numbers"
+        raise UserError(problem, remedy="write 1024, 2%, 300 and 10") from None
+    if not 0 < share < 1 or min(whole if steps else 1, most, *numbers) <= 0:
         raise UserError("--until is a share such as 2%, and what else is counted above 0", remedy="write 2%")
-    return replace(asked, per_step=numbers, within=share)
+    return replace(asked, per_step=numbers, within=share, steps=whole, minutes=most)
 
 
 def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:

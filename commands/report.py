@@ -165,7 +165,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     analysis = analysis.answering(request, tables)
     gallery: tuple[GalleryEntry, ...] = ()
-    if analysis.of_others:
+    if analysis.of_others and analysis.question.kind != "cost":
         of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
         gallery = tuple(map(gallery_entry, of_each))
     with name_in_errors(out):

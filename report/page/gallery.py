@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.page.one.page_one import page_one
 from report.page.values import SEVERAL, GalleryEntry, systems_of
@@ -25,7 +27,7 @@ def analysis_of_session(analysis: Analysis, session: str, url: str = "") -> Anal
     """Return the analysis that one session leads, on nobody's own machine."""
     asked = analysis.request
     request = AnalysisRequest(asked.now, session, questions=asked.questions, sizes=asked.sizes, url=url)
-    return analyse(analysis.evidence, request)
+    return analyse(replace(analysis.evidence, purchase=None), request)
 
 
 def gallery_entry(analysis: Analysis) -> GalleryEntry:

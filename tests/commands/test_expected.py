@@ -179,8 +179,8 @@ def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_meas
     value, *_ = what_it_should_do(model)
     write(clone, constructed(value))
     (clone / "purchase.toml").write_text(PURCHASE)
-    _, analysis = row_of(clone)
-    assert analysis.question.kind == "cost"
+    text, analysis = row_of(clone)
+    assert analysis.question.kind == "cost" and "--session" not in text
     costs = analysis.costs
     names = [one.name for one in costs.offers]
     assert (names, costs.base) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)

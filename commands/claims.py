@@ -67,7 +67,8 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
         return other, differs, way.seconds if way else 0.0, claim.id
 
     shown = sorted(answered, key=order)[: max(rows, 0)]
-    print("figure: what was published, on which card; below it the minutes here, and the answer")
+    where = f"on {len(setup.selection.gpus)} × {device.name}" if card else "here"
+    print(f"figure: what was published, on which card; below it the minutes {where}, and the answer")
     for answer in shown:
         claim, way = answer.claim, answer.way
         minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""

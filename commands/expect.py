@@ -13,15 +13,28 @@ from harness.machine import user_state_folder
 from harness.plan import own_file
 from harness.record.published.cards import Card, find_card, load_cards
 from harness.record.published.program import Program
+from harness.units import count_noun
+from report import text
 from report.analysis import Analysis
 from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
 from report.expected.expected import CardExpectation, ExpectationModel, ExpectedValue, expectation_of, kept
-from report.expected.figures import TIMES, PublishedRow, TrainingTask, software_of, table_row, task_of
+from report.expected.figures import (
+    TIMES,
+    PublishedRow,
+    TrainingTask,
+    read_tables,
+    software_of,
+    table_row,
+    task_of,
+)
 from report.expected.relative import TRAINED, CardsOnPaper, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
+from report.page.filters import figure
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
+WORKS_SHOWN = 2
+"""In the terminal, of as many programs."""
 
 
 def expect_cards(root: Path, analysis: Analysis, name: str) -> tuple[CardExpectation, ...]:
@@ -35,6 +48,29 @@ def expect_cards(root: Path, analysis: Analysis, name: str) -> tuple[CardExpecta
     rows = [row for _, row in _record_rows(root, analysis.cells) if row.card not in own]
     model = kept(root, cards, user_state_folder(), rows)
     return tuple(expectation_of(model, card) for card in wanted)
+
+
+def say_expectation(root: Path, name: str) -> bool:
+    """Print in at most six lines what published figures let a card do; return whether they say anything."""
+    cards = load_cards(root)
+    specs = load_specs(root, cards)
+    card = _find_specs(name, specs, cards)
+    found = expectation_of(kept(root, cards, user_state_folder()), card)
+    if not found.rows:
+        return False
+    sources = {task_of(row).key: row.source for table in read_tables(root).values() for row in table}
+    print(f"{card.name}, one device, by what others published; nine of ten cards lie in these ranges:")
+    by_program = {row.expected.task.program: row for row in reversed(found.rows)}
+    for row in sorted(by_program.values(), key=found.rows.index)[:WORKS_SHOWN]:
+        one, task = row.expected, row.expected.task
+        low, high = (figure(end) for end in (one.low, one.high))
+        batch = f", batch {task.batch}" if task.batch else ""
+        print(f"  {task.work}, {task.precision}{batch}: {figure(one.value, task.unit)} ({low} to {high})")
+        beside = "; ".join(f"{name} {figure(value)}" for name, value in row.neighbours)
+        print(f"    published: {beside} ({text.clean(sources[task.key], 80)})")
+    more = count_noun(len(found.rows), "work")
+    print(f'{more} in all, on the page: invoke report --expect "{card.name}" --pdf')
+    return True
 
 
 def _find_specs(name: str, specs: Mapping[str, CardSpecs], cards: Sequence[Card]) -> CardSpecs:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from commands.expect import expect_cards, expected_speeds, paper_speeds
+from commands.expect import expect_cards, expected_speeds, paper_speeds, say_expectation
 from commands.prospects import find_prospects
 from commands.recipient import bundle_files, judged, together
 from commands.terminal import Screen, account_lines, page_folder, relative_path
@@ -95,7 +95,12 @@ class ReportOptions:
 
 
 def make_report(root: Path, how: ReportOptions) -> None:
-    """Write the page, and print in a few lines what it holds, where it is, and what to do next."""
+    """Write the page, and print in a few lines what it holds, where it is, and what to do next.
+
+    Where nothing is asked but what to expect of a card, the lines alone answer.
+    """
+    if how.expect and how == ReportOptions(expect=how.expect) and say_expectation(root, how.expect):
+        return
     for session in how.mine:
         store.keep_as_own(root, session)
     if how.gallery:

@@ -173,9 +173,12 @@ class MixedModelFit:
 
     def without(self, left: RowIndices, asked: RowIndices | None = None) -> tuple[Vector, Vector]:
         """Return the errors and deviations of figures, had those at `left` not been there."""
-        block = np.linalg.inv(self.precision[np.ix_(left, left)])
-        chosen = slice(None) if asked is None else np.searchsorted(left, asked)
-        return (block @ self.weights[left])[chosen], np.sqrt(np.diag(block)[chosen])
+        chosen = np.arange(len(left)) if asked is None else np.searchsorted(left, asked)
+        wanted = np.zeros((len(left), 1 + len(chosen)))
+        wanted[:, 0], wanted[chosen, np.arange(len(chosen)) + 1] = self.weights[left], 1.0
+        solved = np.linalg.solve(self.precision[np.ix_(left, left)], wanted)
+        found: Matrix = np.asarray(solved[chosen], dtype=np.float64)
+        return found[:, 0], np.sqrt(np.diag(found[:, 1:]))
 
     def before(self, places: RowIndices) -> MixedModelFit:
         """Return the fit before any of these figures is known to be an outlier, as of a new card's."""

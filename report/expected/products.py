@@ -34,7 +34,7 @@ METHOD_SD = 0.035
 SHORT_SD = 0.13
 """The same for others, where too few pairs of the tables say it."""
 COPY_SHARES = {"HBM": (0.890, 0.908, 0.896), "GDDR": (0.815,)}
-"""Shares of the paper's bandwidth, in copies of 4 GiB: A100, H100, H200; RTX PRO 6000 (KempnerInstitute//
+"""Shares of the paper's bandwidth, in copies of 4 GiB: A100, H100, H200; RTX PRO 6000 (KempnerInstitute/
 kempner-computing-handbook 330bcb9)."""
 LEAST_CARDS = 2
 Basis = Literal["host", "records", "published", "architecture", "paper"]

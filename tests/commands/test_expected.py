@@ -268,6 +268,23 @@ def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
     assert all(1 < row.expected.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
 
 
+def test_a_card_alone_is_answered_in_the_terminal_in_six_lines_with_its_sources_and_no_page(
+    clone, capsys, model
+):
+    report.make_report(clone, ReportOptions(expect="RTX A6000"))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 6 and lines[0].startswith("RTX A6000")
+    values = [re.search(r": ([\d,.]+).* \(([\d,.]+) to ([\d,.]+)\)", line) for line in lines[1:-1:2]]
+    assert all(
+        float(low) < float(value) < float(high)
+        for value, low, high in (
+            [one.replace(",", "") for one in found.groups()] for found in values if found
+        )
+    ) and all(values)
+    assert all("published: " in line and "github:" in line for line in lines[2:-1:2])
+    assert not (clone / "report" / "out").exists()
+
+
 def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_path):
     value, *_ = what_it_should_do(model)
     write(clone, constructed(value))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from commands.expect import expect_cards, expected_speeds, paper_speeds, say_expectation
@@ -134,8 +134,10 @@ def make_report(root: Path, how: ReportOptions) -> None:
 
 def first_ratio(headline: Sentence) -> Quantity:
     """Return the ratio that a headline says first, of no value where it says none."""
-    said = (*headline.data.get("decided", ()), *headline.data.get("clauses", ()))
-    return said[0].times if said else Quantity(None, "ratio")
+    if headline.state not in ("pair", "many", "same"):
+        return Quantity(None, "ratio")
+    said = headline.data["decided"] or headline.data["open"]
+    return cast(Quantity, said[0].times)
 
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:

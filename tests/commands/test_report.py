@@ -13,6 +13,7 @@ from commands.check import optional_problems
 from commands.report import LONGER_ON_CPU, ReportOptions, write_report
 from commands.run import refuse_faulty_card
 from harness.errors import CardError
+from harness.plan.plan_file import plan_questions
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render
 from report.page.whole_page import page_of
@@ -78,3 +79,15 @@ def test_a_file_of_the_user_s_that_cannot_be_read_is_named_and_left_out(tmp_path
     assert [problem.partition(":")[0] for problem in problems] == [*evidence.left_out]
     assert tuple(optional_problems(tmp_path)) == problems
     assert analyse(evidence, AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC))).costs is None
+
+
+@pytest.mark.parametrize(
+    ("session", "ratio"),
+    [(QUICK, 1.623), ("20261123-7d4985", 1.158), ("20261121-cb7a72", 1.0), ("20261126-6f810e", None)],
+)
+def test_the_ratio_of_the_last_lines_is_the_first_of_the_headline(session: str, ratio: float | None):
+    request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session, questions=plan_questions(ROOT))
+    headline = page_of(analyse(evidence_here(), request)).one.answer.headline
+    said = report.first_ratio(headline).value
+    assert said == pytest.approx(ratio, abs=0.02)
+    assert ratio is None or f"{said:.2f}" in render.answer(headline)

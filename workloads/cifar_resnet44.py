@@ -127,6 +127,7 @@ def train(setting: Setting) -> dict[str, Any]:
         nn.functional.cross_entropy,
         lambda model: adam(model, RATE * setting.ranks),
         Loop(EPOCHS, "image"),
+        quality_name="accuracy",
         data=datasets.facts(images, len(labels), len(valid[1])),
         structure={"classes": 10},
     )

@@ -73,6 +73,7 @@ def fit(
     optimiser: Callable[[nn.Module], torch.optim.Optimizer],
     loop: Loop,
     *,
+    quality_name: str | None = None,
     schedule: Callable[[Any], Sequence[LRScheduler]] = lambda optimiser: (),
     data: dict[str, Any] | None = None,
     structure: dict[str, int] | None = None,
@@ -81,9 +82,9 @@ def fit(
     """Train as far as protocol and limit let it go; returns the measurement's own part.
 
     `model` is on no device yet, a batch of `train` holds `setting.samples`, and `schedule` is given what
-    `optimiser` gave. What is validated gives an accuracy. `data` and `structure` are what the workload knows
-    of them, and `other_operations` the operations of a step that no layer's size gives. Raises Failed where
-    training cannot go on.
+    `optimiser` gave. A validation's quality is its accuracy, and `quality_name` says so. `data` and
+    `structure` are what the workload knows of them, and `other_operations` the operations of a step that no
+    layer's size gives. Raises Failed where training cannot go on.
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
@@ -151,7 +152,7 @@ def fit(
         samples_per_step=count_samples(first[1], loop),
         structure={**counts, **(structure or {})},
         valid_batches=validation.whole,
-        quality_name=None if valid is None else "accuracy",
+        quality_name=quality_name,
         flops=operations,
         kernels=kernels.kernel_time(partial(step, *first), device) if by_itself else None,
         parallel=setting.parallel if setting.devices > 1 else None,

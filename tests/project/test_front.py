@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import io
 import runpy
@@ -28,12 +29,12 @@ def front():
 
 def archive(**texts: str) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, text in texts.items():
             member = tarfile.TarInfo(name.replace("__", "/") + ".toml")
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 def test_the_wheel_has_the_version_and_the_needs_of_the_project(monkeypatch):

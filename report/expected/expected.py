@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_LEVEL = 1.0
 """The deviation of a task whose only software is left out: its level is unknown, and no range is given."""
-METHOD = "5"
+METHOD = "6"
 COVERAGE = 0.9
 """The share of new cards that a range holds."""
 MOST_KEPT = 4
@@ -85,6 +85,26 @@ def errors(fit: MixedModelFit, answered: Mapping[str, frozenset[str]], *, softwa
     return {card: tuple(values) for card, values in of_cards.items() if values}
 
 
+def own_errors(fit: MixedModelFit) -> dict[str, CardErrors]:
+    """Return the errors of left-out cards in each program's only task, where they are enough for a range.
+
+    Such a task scatters as its one program does, which other programs' errors do not say.
+    """
+    figures, rows_by_card = fit.figures, indices_by(fit.figures, "card")
+    found: dict[str, CardErrors] = {}
+    for program, places in indices_by(figures, "program").items():
+        if figures.task.iloc[places].nunique() > 1:
+            continue
+        of_cards = {}
+        for card in figures.card.iloc[places].unique():
+            rows = np.sort(rows_by_card[card])
+            error, deviation = fit.before(rows).without(rows, np.intersect1d(rows, places))
+            of_cards[str(card)] = tuple(np.abs(error / deviation).round(4).tolist())
+        if math.isfinite(quantile(of_cards, COVERAGE)):
+            found[program] = of_cards
+    return found
+
+
 def quantile(of_cards: CardErrors, level: float) -> float:
     """Return what `level` of a new card's errors stay below; infinite where there are too few cards."""
     if not of_cards:
@@ -122,6 +142,8 @@ class ExpectationModel:
     fit: MixedModelFit
     errors: Mapping[bool, CardErrors]
     """The errors of left-out cards, by whether the tables have the software."""
+    own: Mapping[str, CardErrors]
+    """The same of programs with one task, by their names."""
     reference: ReferenceCards
 
     def ask(
@@ -146,7 +168,7 @@ class ExpectationModel:
             rows = pd.DataFrame(fields).assign(software=software or NEW_SOFTWARE, card=card.name)
             means, variances = self.fit.predict(described(rows, {card.name: card}))
             for task, mean, variance in zip(asked, means.tolist(), variances, strict=True):
-                known = self.errors[(task.key, software) in self._software]
+                known = self.own.get(task.program) or self.errors[(task.key, software) in self._software]
                 reach = quantile(known, COVERAGE) * math.sqrt(variance)
                 found[task] = _said(card, task, mean, reach, of_card[task.key])
         return {task: said for task, said in found.items() if said}
@@ -187,7 +209,7 @@ def model_of(
     figures = modelled(described(figures_of(rows), specs))
     fitted, of = fit(figures, scatter), answered(figures, specs)
     found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
-    return _assembled(rows, specs, fitted, found)
+    return _assembled(rows, specs, fitted, found, own_errors(fitted))
 
 
 def _assembled(
@@ -195,10 +217,11 @@ def _assembled(
     specs: Mapping[str, CardSpecs],
     fitted: MixedModelFit,
     found: Mapping[bool, CardErrors],
+    own: Mapping[str, CardErrors],
 ) -> ExpectationModel:
     held = set(fitted.figures.task)
     tasks = {task.key: task for task in map(task_of, rows) if task.key in held}
-    return ExpectationModel(specs, tasks, fitted, found, reference_cards(fitted.figures))
+    return ExpectationModel(specs, tasks, fitted, found, own, reference_cards(fitted.figures))
 
 
 def kept(
@@ -219,8 +242,8 @@ def kept(
 
 def _to_keep(made: ExpectationModel) -> dict[str, object]:
     figures = made.fit.figures
-    known, new = made.errors[True], made.errors[False]
-    return {"scale": figures.scale.tolist(), "loose": figures.loose.tolist(), "known": known, "new": new}
+    found = {"known": made.errors[True], "new": made.errors[False], "own": made.own}
+    return {"scale": figures.scale.tolist(), "loose": figures.loose.tolist(), **found}
 
 
 def _reread(
@@ -228,7 +251,7 @@ def _reread(
 ) -> ExpectationModel:
     figures = modelled(described(figures_of(rows), specs))
     fitted = MixedModelFit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)
-    return _assembled(rows, specs, fitted, {True: known["known"], False: known["new"]})
+    return _assembled(rows, specs, fitted, {True: known["known"], False: known["new"]}, known["own"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+from types import SimpleNamespace
 
 import pytest
 
+from commands import run
 from harness.data.fetch import hold_folder
 from harness.errors import Busy, MachineError
-from harness.record import Failure, TrialSpec
+from harness.record import Failure, Gpu, TrialSpec
 from harness.run.jobs.submission import submissions_lock
 from harness.run.missing import list_untried, missing_trials
 from harness.run.session import run_lock
@@ -106,3 +108,27 @@ def test_a_file_system_without_locks_is_named_and_never_taken_for_another_run(
     with pytest.raises(MachineError, match=words) as told, holding(tmp_path):
         pass
     assert not isinstance(told.value, Busy)
+
+
+@pytest.mark.parametrize(("now", "resumed"), [("ab", True), ("ba", False), ("ac", False)])
+def test_a_session_of_several_cards_goes_on_only_where_each_has_its_place(
+    finished, monkeypatch, now, resumed
+):
+    opened = finished[0].session
+    asked = opened.trials[0].asked.model_copy(update={"card": 1})
+    trial = TrialSpec.from_request(asked, 1, seed=1, timeout_seconds=60.0)
+    units = tuple(digit * 16 for digit in now)
+    gpus = tuple(Gpu(index=at, vendor="NVIDIA", name="x", unit=unit) for at, unit in enumerate(units))
+    setup = SimpleNamespace(
+        selection=SimpleNamespace(gpus=gpus),
+        root=None,
+        plan=SimpleNamespace(name="mine", sha256=opened.plan_sha256),
+        machine=SimpleNamespace(id=opened.machine),
+        settings=SimpleNamespace(question=None),
+        against=None,
+    )
+    begun = opened.model_copy(update={"trials": (trial,), "cards": ("a" * 16, "b" * 16)})
+    monkeypatch.setattr(run.session, "find_open_session", lambda *_: begun)
+    chosen = SimpleNamespace(planned=(SimpleNamespace(trial=trial),), everything=frozenset({trial.id}))
+    found = run.resumable_session(setup, chosen, print)
+    assert (found is not None) is resumed

@@ -12,7 +12,7 @@ from harness.record.published.cards import load_cards
 from report.expected import expected
 from report.expected.expected import expectation_of, model_of, quantile
 from report.expected.figures import PublishedRow, figures_of, read_tables, task_of
-from report.expected.model import FEWEST_CARDS, MixedModelFit
+from report.expected.model import FEWEST_CARDS, MixedModelFit, described, fit, modelled
 from report.expected.refusal import Refusal
 from report.expected.specs import CardSpecs, load_specs, named
 from tests.helpers import ROOT
@@ -171,6 +171,37 @@ def test_a_card_is_answered_in_every_task_beside_the_cards_whose_peaks_are_neare
     assert factors == sorted(factors)
     nearest = sorted(specs, key=lambda name: abs(math.log(specs[name].fp16_tflops / card.fp16_tflops)))
     assert [[name for name, _ in row.neighbours] for row in found.rows] == [nearest[:2]] * 6
+
+
+def test_a_task_of_one_program_has_ranges_by_its_own_errors_which_its_cards_keep():
+    """Nested: a card's range is by the errors of others that are left out together with it."""
+    rows = [row for table in read_tables(ROOT).values() for row in table]
+    fitted = fit(modelled(described(figures_of(rows), load_specs(ROOT, load_cards(ROOT)))))
+    own, figures = expected.own_errors(fitted), fitted.figures
+    assert list(own) == ["GPT-2 on rented cards"], "rasbt's eight cards are too few for a range of their own"
+    (task,) = set(figures.task[figures.program == "GPT-2 on rented cards"])
+    of_card = {card: figures.index[figures.card == card].to_numpy() for card in own["GPT-2 on rented cards"]}
+    asked = {card: rows[(figures.task.iloc[rows] == task).to_numpy()] for card, rows in of_card.items()}
+
+    def left_out(card, *others):
+        gone = np.sort(np.concatenate([of_card[one] for one in (card, *others)]))
+        error, deviation = fitted.before(gone).without(gone, asked[card])
+        return np.abs(error), deviation
+
+    missed, factors = 0, []
+    for card in of_card:
+        scores = {
+            other: tuple(error / deviation)
+            for other in of_card
+            if other != card
+            for error, deviation in (left_out(other, card),)
+        }
+        error, deviation = left_out(card)
+        reach = quantile(scores, expected.COVERAGE) * deviation
+        missed += int((error > reach).any())
+        factors.append(math.exp(reach.max()))
+    assert (len(of_card), missed) == (16, 1)
+    assert np.median(factors) < 1.25
 
 
 def test_too_few_cards_give_no_range():

@@ -12,7 +12,7 @@ from harness.errors import UserError
 from harness.plan import estimate
 from harness.record import store
 from harness.record.published.cards import find_card, load_cards
-from harness.record.published.claim_set import load_claims
+from harness.record.published.claim_set import read_claims
 from harness.run import choice
 from harness.run.choice import choose_trials
 from harness.run.setup import parse_cards, prepare_for_cards
@@ -20,7 +20,7 @@ from harness.settings import Settings
 from tests.helpers import ROOT
 
 CARDS = load_cards(ROOT)
-READ, CLAIMS = cache(store.read_results), cache(load_claims)
+READ, CLAIMS = cache(store.read_results), cache(read_claims)
 """What is known of durations is the same whichever card is asked for."""
 
 
@@ -28,7 +28,7 @@ READ, CLAIMS = cache(store.read_results), cache(load_claims)
 def _state(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
     monkeypatch.setattr(choice.store, "read_results", READ)
-    monkeypatch.setattr(estimate, "load_claims", CLAIMS)
+    monkeypatch.setattr(estimate, "read_claims", CLAIMS)
 
 
 def test_each_card_of_the_table_is_found_by_its_own_name():

@@ -131,7 +131,7 @@ def test_on_another_processor_than_the_images_trials_run_in_a_virtual_environmen
 def test_of_two_equal_cards_a_trial_on_one_is_given_and_shown_the_first_alone(tmp_path):
     with answering(tmp_path / "s", DOCKER):
         setup = prepared(card(0), card(1), environ=at(tmp_path / "s"))
-        given = run_setup.device_request(setup.selection).first(1)
+        given = run_setup.device_request(setup.selection).part(1)
     assert (len(setup.selection.gpus), given.ids) == (2, (UUIDS[0],))
 
 

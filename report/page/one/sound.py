@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.record import Finding, Gpu
-from harness.record.telemetry import CardTelemetry
 from harness.summary.trial_devices import mean_in_windows
 from report import text
 from report.analysis import Analysis
@@ -57,30 +56,19 @@ class CardCheckView:
 
     @property
     def at_limit(self) -> str:
-        """The name of the product that the load was."""
-        precision = self.card.longest.key.precision
-        return label(GEMM.get(precision, "")) if self.cap else ""
+        """The name of the product that the load was, where the power limit held it."""
+        product = GEMM.get(self.card.longest.key.precision)
+        return label(product) if self.cap and product else ""
 
     @property
-    def clock_mhz(self) -> float | None:
-        """The mean under load."""
-        record = self.card.longest.record
-        return mean_in_windows(self._watched.sm_mhz, record.telemetry) if self._watched else None
-
-    @property
-    def hottest_c(self) -> float | None:
-        seen = self._watched.temperature_c if self._watched else None
-        return max((value for value in seen.mean.values() if value), default=None) if seen else None
-
-    @property
-    def memory_errors(self) -> int | None:
-        """New ones that ECC did not correct."""
-        return self._watched.ecc_uncorrected if self._watched else None
-
-    @property
-    def _watched(self) -> CardTelemetry | None:
+    def under_load(self) -> tuple[float | None, float | None, int | None]:
+        """Mean clock in MHz, highest temperature in °C, and new memory errors that ECC did not correct."""
         telemetry = self.card.longest.record.telemetry
-        return telemetry.cards[0] if telemetry and telemetry.cards else None
+        if not telemetry or not telemetry.cards:
+            return None, None, None
+        seen = telemetry.cards[0]
+        degrees = [value for value in seen.temperature_c.mean.values() if value] if seen.temperature_c else []
+        return mean_in_windows(seen.sm_mhz, telemetry), max(degrees, default=None), seen.ecc_uncorrected
 
     @property
     def of_box(self) -> list[tuple[str, CheckedSpeed]]:

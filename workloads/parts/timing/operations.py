@@ -110,17 +110,14 @@ def link_copies(
 
 
 def fastest_product(
-    shapes: Iterable[ProductShape],
-    device: torch.device,
-    dtype: torch.dtype,
-    longest_seconds: float = LONGEST_SECONDS,
+    shapes: Iterable[ProductShape], device: torch.device, dtype: torch.dtype
 ) -> TimedOperation:
     """Return the product of the shape that reaches the most operations a second, each being tried briefly."""
     best: tuple[float, ProductShape] | None = None
     rate = 0.0
     for shape in shapes:
         operations = 2.0 * shape[0] * shape[1] * shape[2]
-        if not fits(shape, device, dtype) or (rate and operations / rate > longest_seconds):
+        if not fits(shape, device, dtype) or (rate and operations / rate > LONGEST_SECONDS):
             continue
         operation = product(shape, device, dtype)
         once = time_calls(operation, 1, device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from harness.record.finding import count_labels
 from report import text
@@ -63,7 +64,11 @@ def _answered(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]:
     pages = {"limits": device_limits.page, "holds": holds.page, "reach": reach.page}
     make = pages.get(question.kind)
     made = make(analysis, systems) if make else None
-    return (question.kind, made) if made else ("faster", faster.page(analysis, systems))
+    if made:
+        return question.kind, made
+    page = faster.page(analysis, systems)
+    behind = cards_behind(analysis.own) if question.by == "unit" else ()
+    return "faster", replace(page, headline=Sentence("behind", {"one": behind[0]})) if behind else page
 
 
 def _framework(own: Sequence[TrialResult]) -> str:
@@ -127,7 +132,7 @@ def _of_box(analysis: Analysis) -> Iterator[Chip]:
     """Yield the number of measured cards, and each card behind the others."""
     if analysis.box.present > 1:
         yield Chip("care" if analysis.box.missing else "good", "box", "ran", {"box": analysis.box})
-    for behind in () if analysis.question.kind == "sound" else cards_behind(analysis.own)[:2]:
+    for behind in () if analysis.question.kind == "sound" else cards_behind(analysis.own)[1:3]:
         yield Chip("stop", "behind", "ran", {"behind": behind})
 
 

@@ -15,7 +15,7 @@ from commands.bundle import Packing, pack
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
 from harness.files import hash_file
-from harness.record import Failure, Record, TrialSpec
+from harness.record import Failure, Question, Record, TrialSpec
 from harness.record.store import read_results
 from harness.run.runner import Outcome
 from harness.settings import Settings
@@ -26,6 +26,8 @@ from report.buying.clause import AcceptanceClause, SpeedRequirement, judge
 from report.compare.cells import Cell
 from report.compare.spread import UnitSpread
 from report.page import render
+from report.page.one.page_one import page_one
+from report.page.values import systems_of
 from tests.helpers import bundled
 from tests.helpers import records_builder as build
 from tests.helpers.forged_bundles import packed
@@ -338,6 +340,12 @@ def test_of_eight_delivered_cards_one_behind_the_others_fails_and_one_that_is_mi
         answered(bundle, mine, capsys)
     said = capsys.readouterr().out
     assert missing is None or "7 of 8 cards measured" in said
+    by_unit = replace(
+        analysis_of(bench / "here", DELIVERED).request, question=Question(kind="faster", by="unit")
+    )
+    page = page_one(found := analyse(evidence_in(bench / "here", purchase=False), by_unit), systems_of(found))
+    assert (page.answer.headline.state == "behind") is bool(loss)
+    assert any(chip.name == "box" and chip.kind == ("care" if missing else "good") for chip in page.chips)
     order = analysis_of(bundled.write(bench / "order", box(bundled.LEAD))).clause
     assert order and (order.box.present, order.box.missing, order.behind) == (8, (), ())
     assert order.least_beside == pytest.approx(0.92, abs=0.005)

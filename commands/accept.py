@@ -46,7 +46,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None, aske
     bundled = {one.id for one in bundle.results.sessions}
     if records in bundled:
         raise UserError(f"session {records} is part of the bundle itself, and no delivery", remedy=WHOLE_PLAN)
-    print(render.clause(ordered, f"invoke accept {path.name}"))
+    print(render.clause_text(ordered, f"invoke accept {path.name}"))
     chosen = records or _measured(root, settings, ordered, bundled)
     request = AnalysisRequest(datetime.now(UTC), session=chosen)
     delivered = analyse(evidence_in(root, purchase=False), request)

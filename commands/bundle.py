@@ -96,7 +96,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
             f"nothing has been measured on this machine yet: {here.of_others} sessions are of other machines",
             remedy="run `invoke build run` first, or say which is yours by `invoke report --mine SESSION`",
         )
-    if here.lead is None or not here.standing:
+    if here.lead is None or not here.recorded_sessions:
         raise UserError("nothing has been measured here yet", remedy="run `invoke build run` first")
     return here
 
@@ -104,7 +104,7 @@ def _analysis_here(root: Path, how: Packing) -> Analysis:
 def _own(here: Analysis) -> list[str]:
     """Return those of the page's sessions that are this machine's."""
     own = {one.id for one in here.evidence.results.sessions if one.machine == here.request.machine}
-    return [name for name in here.standing if name in own | here.request.own]
+    return [name for name in here.recorded_sessions if name in own | here.request.own]
 
 
 def _written(
@@ -138,4 +138,4 @@ def _say_clause(root: Path, found: Judgement) -> None:
     elif session is None or session.plan_sha256 not in found.plans:
         print("no clause for an order: the plan that `accept` would run is not in the bundle")
     else:
-        print(render.clause(order, f"invoke accept {found.name}"))
+        print(render.clause_text(order, f"invoke accept {found.name}"))

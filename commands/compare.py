@@ -29,7 +29,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
         for each in machine_differences(*(cell.trials[0].record.machine for cell in (ratio.over, ratio.of)))
     )
     reasons = () if fail_below is None else gate_reasons(comparison, fail_below)
-    print(render.comparison(comparison, differ, fail_below, reasons))
+    print(render.comparison_text(comparison, differ, fail_below, reasons))
     refused = [reason for reason in reasons if reason.name != "undecided"]
     if refused:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")

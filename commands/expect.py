@@ -30,7 +30,7 @@ from report.expected.figures import (
 )
 from report.expected.relative import TRAINED, CardsOnPaper, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
-from report.page.filters import figure
+from report.page.filters import figure_text
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
 WORKS_SHOWN = 2
@@ -63,10 +63,12 @@ def say_expectation(root: Path, name: str) -> bool:
     by_program = {row.expected.task.program: row for row in reversed(found.rows)}
     for row in sorted(by_program.values(), key=found.rows.index)[:WORKS_SHOWN]:
         one, task = row.expected, row.expected.task
-        low, high = (figure(end) for end in (one.low, one.high))
+        low, high = (figure_text(end) for end in (one.low, one.high))
         batch = f", batch {task.batch}" if task.batch else ""
-        print(f"  {task.work}, {task.precision}{batch}: {figure(one.value, task.unit)} ({low} to {high})")
-        beside = "; ".join(f"{name} {figure(value)}" for name, value in row.neighbours)
+        print(
+            f"  {task.work}, {task.precision}{batch}: {figure_text(one.value, task.unit)} ({low} to {high})"
+        )
+        beside = "; ".join(f"{name} {figure_text(value)}" for name, value in row.neighbours)
         print(f"    published: {beside} ({text.clean(sources[task.key], 80)})")
     more = count_noun(len(found.rows), "work")
     print(f'{more} in all, on the page: invoke report --expect "{card.name}" --pdf')

@@ -21,15 +21,15 @@ from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, Rol
 from harness.record.published.cards import Card, card_family
 from harness.record.published.claim_set import claim_sides
 from report.analysis import Analysis
-from report.claims.answers import WAYS, Obstacle, of_itself
+from report.claims.answers import WAYS, Obstacle, own_obstacle
 from report.claims.judging_plan import (
     JudgingPlan,
     TargetDevice,
     Variants,
     can_answer,
     cards_of,
+    is_own_card,
     judging_trials,
-    own_card,
     variants_of,
 )
 from report.trials.key import FRAMEWORK
@@ -166,7 +166,7 @@ def _serves(images: ImageFile, device: TargetDevice, name: str | None) -> bool:
 
 
 def _barrier(claim: Claim, device: TargetDevice, cards: Sequence[Card], images: ImageFile) -> Obstacle:
-    if (itself := of_itself(claim)).kind != "plan":
+    if (itself := own_obstacle(claim)).kind != "plan":
         return itself
     gpus = max(side.gpus for side in claim_sides(claim))
     named = cards_of(claim)
@@ -176,7 +176,7 @@ def _barrier(claim: Claim, device: TargetDevice, cards: Sequence[Card], images: 
         return Obstacle("gpu")
     if claim.kind != "absolute" and len(named) > 1:
         return Obstacle("cards", " and ".join(named))
-    if claim.kind != "absolute" and not own_card(claim, device, cards):
+    if claim.kind != "absolute" and not is_own_card(claim, device, cards):
         return Obstacle("card", claim.card_class or named[0] if named or claim.card_class else None)
     if device.kind != "cpu" and gpus > device.count:
         return Obstacle("devices", gpus)

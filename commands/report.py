@@ -118,7 +118,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
     pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
     screen.say_found(
         {
-            "answer": render.answer(answer.headline),
+            "answer": render.answer_text(answer.headline),
             "ratio": times.value,
             "low": times.low,
             "high": times.high,
@@ -170,7 +170,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         request, longer=_longer_line(analysis), **_expectation_fields(root, analysis, how.expect)
     )
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
-    analysis = analysis.answering(request, tables)
+    analysis = analysis.with_request(request, tables)
     gallery: tuple[GalleryEntry, ...] = ()
     if analysis.of_others and analysis.question.kind != "cost":
         of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))

@@ -120,7 +120,7 @@ def refuse_faulty_card(root: Path, session: str) -> None:
     for card in analysis.checks:
         if card.longest.session == session and card.state in card_check.FAULTY:
             raise CardError(
-                render.answer(page_one(analysis, systems_of(analysis)).answer.headline).rstrip("."),
+                render.answer_text(page_one(analysis, systems_of(analysis)).answer.headline).rstrip("."),
                 remedy="see 'Is this card as it should be?' in docs/running.md",
             )
 
@@ -129,7 +129,7 @@ def _say_selfcheck(root: Path, session: str) -> None:
     """Print whether a session showed a difference where there is none; raises GateError where it did."""
     asked = AnalysisRequest(datetime.now(UTC), session, question=Question(kind="faster", by="side"))
     analysis = analyse(evidence_in(root, purchase=False), asked)
-    print(f"answer: {render.answer(page_one(analysis, systems_of(analysis)).answer.headline)}")
+    print(f"answer: {render.answer_text(page_one(analysis, systems_of(analysis)).answer.headline)}")
     ratios = analysis.comparison.ratios if analysis.comparison else ()
     same = [ratio.order in ("equal", "not-shown") and min(ratio.n) >= LEAST_PROCESSES for ratio in ratios]
     if not same or not all(same):

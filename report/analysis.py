@@ -24,7 +24,7 @@ from report.claims.judging_plan import JudgingPlan
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.box import BoxCards, cards_of_box
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.cells import Cell, cells_of, own_and_beside
+from report.compare.cells import Cell, cells_of, own_and_other_cells
 from report.compare.comparison import Comparison, compare_sides
 from report.compare.precisions import Gate, Parity, early_gates, parities
 from report.compare.spread import UnitSpread, unit_spreads
@@ -36,7 +36,7 @@ from report.trials.account import MachineAccount, accounts
 from report.trials.asked import WITHIN, question_among, question_of_session
 from report.trials.factors import among_sessions
 from report.trials.leading import earlier_sessions, leading_session
-from report.trials.reading import cards_of, read, results_of
+from report.trials.reading import cards_of, read_trials, results_of
 from report.trials.trial import TrialResult
 
 PROGRAM = "program"
@@ -143,7 +143,7 @@ class Analysis:
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
 
-    def answering(self, request: AnalysisRequest, paper: CardsOnPaper) -> Analysis:
+    def with_request(self, request: AnalysisRequest, paper: CardsOnPaper) -> Analysis:
         """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
         cards, purchase = self.evidence.cards, self.evidence.purchase
         return replace(
@@ -171,23 +171,23 @@ class Analysis:
         asked = question_of_session(self.leading_session, request.questions, leading)
         if not request.named and (asked.kind == "sound" or asked.by == "stack"):
             return asked
-        if _priced(self):
+        if _has_prices(self):
             return Question(kind="cost")
         return question_among(self.on_record, request.named) if request.named else asked
 
     @cached_property
     def comparison(self) -> Comparison | None:
         """What answers the question; null where it has no factor, or one side alone."""
-        return self._compared(self.question.by) if self.question.by else None
+        return self._compare_by(self.question.by) if self.question.by else None
 
     @cached_property
     def beside(self) -> tuple[Comparison, ...]:
         """The comparisons by other factors in which sides differ, machines on record last."""
         factors: tuple[Factor, ...] = (*WITHIN, "machine")
-        others = (self._compared(factor) for factor in factors if factor != self.question.by)
+        others = (self._compare_by(factor) for factor in factors if factor != self.question.by)
         return tuple(found for found in others if found and found.ratios)
 
-    def _compared(self, factor: Factor) -> Comparison | None:
+    def _compare_by(self, factor: Factor) -> Comparison | None:
         """Sides of the leading session and of those named with it; of machines all that did its work."""
         named = self.request.named or (self.lead,)
         trials = () if self.of_others else tuple(t for t in self.trials if t.session in named)
@@ -248,7 +248,7 @@ class Analysis:
         return tuple(trial for trial in self.trials if trial.session == self.lead or trial.path in beside)
 
     @property
-    def standing(self) -> tuple[str, ...]:
+    def recorded_sessions(self) -> tuple[str, ...]:
         """Return the ids of the sessions with a record in the analysis."""
         on_record = {session.id for session in self.evidence.results.sessions}
         return tuple(sorted({trial.session for trial in self.shown} & on_record))
@@ -296,7 +296,7 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     Raises UserError where the session that was asked for has no record.
     """
     sessions = evidence.results.sessions
-    on_record = read(evidence.results.records, evidence.cards, sessions)
+    on_record = read_trials(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
     asked = request.session
     if asked is not None and not any(trial.session == asked for trial in on_record):
@@ -316,7 +316,7 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     usable = without_sweeps(cells, lead)
     failed = [trial for trial in trials if trial.session == lead and trial.failure is not None]
     earlier = earlier_sessions(trials, lead)
-    here, others = own_and_beside(usable, lead, earlier)
+    here, others = own_and_other_cells(usable, lead, earlier)
     try:
         bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
     except UserError as problem:
@@ -341,6 +341,6 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     )
 
 
-def _priced(analysis: Analysis) -> bool:
+def _has_prices(analysis: Analysis) -> bool:
     """Whether offers have a cost, or there is nothing else to show."""
     return analysis.costs is not None and (bool(analysis.costs.places) or not analysis.own)

@@ -97,7 +97,7 @@ def _each_chart_table_and_committed_record_is_made_once() -> Iterator[None]:
         return known(path, where, path.stat().st_mtime_ns) if committed else read(path, where)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(render, "draw", cache(render.draw))
+        patch.setattr(render, "draw_chart", cache(render.draw_chart))
         patch.setattr(tomllib, "loads", lambda text: pickle.loads(parsed(text)))
         patch.setattr(store, "read_record", once)
         yield

@@ -14,7 +14,7 @@ from report.compare.cells import Cell
 from report.compare.partial_key import PartialKey
 from report.compare.spread import UnitSpread, missing_share
 from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import Key, without
+from report.trials.key import Key, without_fields
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05
@@ -199,7 +199,9 @@ def _too_few_runs(
     counted = f"{n} of {demand.runs} runs were measured"
     # A trial that failed knows no hash.
     hashes = ("data_sha256", "weights_sha256")
-    alike = [trial for trial in failed if without(trial.key, *hashes) == without(demand.key, *hashes)]
+    alike = [
+        trial for trial in failed if without_fields(trial.key, *hashes) == without_fields(demand.key, *hashes)
+    ]
     lost = [trial.failure for trial in alike if trial.failure]
     for failure in lost:
         if failure.kind == "trial":

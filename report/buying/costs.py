@@ -19,7 +19,7 @@ from report.compare.partial_key import MEASURED_FIELDS
 from report.compare.ratio import work_ratio
 from report.compare.spread import UnitSpread, unit_reach, unit_spreads, with_other_units
 from report.expected.relative import CardsOnPaper
-from report.trials.key import without
+from report.trials.key import without_fields
 from report.trials.trial import TrialResult
 
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)
@@ -240,10 +240,10 @@ def _fits(
     one: OfferedCard, memory: float | None, lines: Sequence[WorkLine], trials: Sequence[TrialResult]
 ) -> bool | None:
     """Return whether all the work fits a card's memory, by what it took and by what failed there."""
-    works = {without(cell.key, *MEASURED_FIELDS) for line in lines for cell in line.alike}
+    works = {without_fields(cell.key, *MEASURED_FIELDS) for line in lines for cell in line.alike}
     for trial in trials:
         too_large = trial.failure is not None and trial.failure.reason == "out-of-memory"
-        if too_large and one.made(trial) and without(trial.key, *MEASURED_FIELDS) in works:
+        if too_large and one.made(trial) and without_fields(trial.key, *MEASURED_FIELDS) in works:
             return False
     peaks = [line.peak_bytes for line in lines]
     if memory is None or not any(peaks):

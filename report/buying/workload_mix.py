@@ -10,7 +10,7 @@ from harness.record.published.cards import Card, find_card, means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
-from report.compare.partial_key import nearest_the_card
+from report.compare.partial_key import items_nearest_card
 from report.trials.key import LOADER_ALONE, Key, grouped_by
 from report.trials.trial import TrialResult
 
@@ -164,7 +164,7 @@ Recorded = tuple[Key, tuple[Cell | None, ...], list[Cell]]
 def _buyers_line(work: PurchaseWork, number: int, recorded: Sequence[Recorded], cards: int) -> WorkLine:
     fits = [one for one in recorded if fits_work(one[0], work)]
     alike = tuple(cell for _, _, of in fits for cell in of)
-    fits = nearest_the_card([one for one in fits if any(one[1])], lambda one: one[0])
+    fits = items_nearest_card([one for one in fits if any(one[1])], lambda one: one[0])
     if not fits:
         return WorkLine(_written(work), work.precision, work.hours_per_year, (None,) * cards, alike)
     for name in _KEYS:

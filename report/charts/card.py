@@ -9,8 +9,8 @@ import matplotlib.image
 
 from report.charts.drawing import Chart, document, drawn_body, words_of
 from report.charts.rows import ScaleRows
-from report.charts.sheet import DPI, Sheet, StyledText, fitted, own_settings
-from report.charts.style import DARK, DESK, INK, PAPER, RULE, wrapped
+from report.charts.sheet import DPI, Sheet, StyledText, fit_words, own_settings
+from report.charts.style import DARK, DESK, INK, PAPER, RULE, wrap_text
 
 WIDTH, HEIGHT, EDGE = 1200.0, 630.0, 44.0
 MOST_ROWS = 7
@@ -55,17 +55,17 @@ def _frame(card: ShareCard) -> Sheet:
     """All but the picture."""
     frame, room = Sheet(WIDTH, HEIGHT), WIDTH - 2 * EDGE
     head = [StyledText("gpudyno", SMALL, True, INK), StyledText(card.about, SMALL)]
-    frame.run(EDGE, 50, fitted(head, room))
+    frame.run(EDGE, 50, fit_words(head, room))
     size = next(
-        (one for one in SIZES if not wrapped(card.headline, 0.97 * room, one, True)[-1].endswith("…")),
+        (one for one in SIZES if not wrap_text(card.headline, 0.97 * room, one, True)[-1].endswith("…")),
         SIZES[-1],
     )
-    for place, line in enumerate(wrapped(card.headline, 0.97 * room, size, True)):
+    for place, line in enumerate(wrap_text(card.headline, 0.97 * room, size, True)):
         frame.text(EDGE, 56 + (1.28 * place + 1.1) * size, line, size=size, bold=True, colour=INK)
-    frame.run(EDGE, TOP - 14, fitted([StyledText(card.title, SMALL - 1)], room))
+    frame.run(EDGE, TOP - 14, fit_words([StyledText(card.title, SMALL - 1)], room))
     frame.line([(EDGE, HEIGHT - FOOT + 16), (WIDTH - EDGE, HEIGHT - FOOT + 16)], {"color": RULE, "lw": 1.0})
-    frame.run(EDGE, HEIGHT - FOOT + 44, fitted([StyledText(card.doubt, SMALL, False, INK)], room))
-    frame.run(EDGE, HEIGHT - FOOT + 72, fitted([StyledText(card.source, SMALL - 2)], room))
+    frame.run(EDGE, HEIGHT - FOOT + 44, fit_words([StyledText(card.doubt, SMALL, False, INK)], room))
+    frame.run(EDGE, HEIGHT - FOOT + 72, fit_words([StyledText(card.source, SMALL - 2)], room))
     return frame
 
 

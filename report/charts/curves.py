@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from report.charts.marks import uprights
+from report.charts.marks import draw_uprights
 from report.charts.sheet import Sheet, StyledText
 from report.charts.style import (
     HATCH,
@@ -18,13 +18,13 @@ from report.charts.style import (
     SOFT,
     Form,
     Layout,
-    apart,
-    decades,
+    decade_ticks,
     linear_ticks,
+    move_apart,
     system_colour,
+    tick_text,
     width_of,
-    wrapped,
-    written,
+    wrap_text,
 )
 
 HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 190.0, 22.0, 15.0, 6.0
@@ -65,7 +65,7 @@ class CurveLine:
         """Its system's, or grey."""
         return HATCH if self.published else system_colour(self.slot)
 
-    def finite(self) -> CurvePoints:
+    def finite_points(self) -> CurvePoints:
         """The points that can be drawn."""
         return tuple(point for point in self.points if all(map(math.isfinite, point)))
 
@@ -96,56 +96,58 @@ class CurvePanel:
 
     def _names(self, width: float) -> dict[str, tuple[str, ...]]:
         """Each label on as many lines as it needs at the right."""
-        return {line.label: wrapped(line.label, NAMES * width - LEADER - 4, NOTE) for line in self.lines}
+        return {line.label: wrap_text(line.label, NAMES * width - LEADER - 4, NOTE) for line in self.lines}
 
     def draw(self, sheet: Sheet, left: float, top: float, width: float, height: float) -> None:
         """Write the names at the right in the order of the lines' ends, with a leader to each."""
-        lines = [line for line in self.lines if line.finite()]
-        values = [y for line in lines for _, y in line.finite()]
+        lines = [line for line in self.lines if line.finite_points()]
+        values = [y for line in lines for _, y in line.finite_points()]
         values += [end for line in lines for pair in line.ranges if pair for end in pair]
         if not lines:
             return
-        up = decades(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
+        up = decade_ticks(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
         names = self._names(width)
         widest = max(width_of(words, NOTE) for name in names.values() for words in name or ("",))
         room = widest + LEADER + 4 if widest else 8.0
-        start = left + max(width_of(written(tick, self.form), NOTE) for tick in up) + 8
+        start = left + max(width_of(tick_text(tick, self.form), NOTE) for tick in up) + 8
         plot = _Plot(
             (start, left + width - room),
             (top + TOP, top + height - FOOT),
-            self._across(lines),
+            self._ends_across(lines),
             (up[0], up[-1], self.decades),
         )
         for tick in up:
             y = plot.y(tick)
-            sheet.text(start - 8, y + 4.5, written(tick, self.form), align="right")
+            sheet.text(start - 8, y + 4.5, tick_text(tick, self.form), align="right")
             sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
         for begin, end in self.shaded:
             across, high = plot.x(end) - plot.x(begin), plot.down[1] - plot.down[0]
             sheet.rectangle((plot.x(begin), plot.down[0], across, high), SOFT, alpha=0.18)
-        self._foot(sheet, plot, lines, top + height - 5, left + width)
+        self._draw_ticks(sheet, plot, lines, top + height - 5, left + width)
         for line in sorted(lines, key=lambda line: not line.published):
-            _draw(sheet, plot, line)
+            _draw_line(sheet, plot, line)
         if widest:
-            _name(sheet, plot, lines, names)
+            _name_lines(sheet, plot, lines, names)
 
-    def _across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
-        xs = [x for line in lines for x, _ in line.finite()] + [x for x, _ in self.ticks]
+    def _ends_across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
+        xs = [x for line in lines for x, _ in line.finite_points()] + [x for x, _ in self.ticks]
         if self.doubling:
             return min(xs) / 1.12, max(xs) * 1.12, True
         if self.decades:
-            return decades(xs)[0], decades(xs)[-1], True
+            return decade_ticks(xs)[0], decade_ticks(xs)[-1], True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 
-    def _foot(self, sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], y: float, right: float) -> None:
+    def _draw_ticks(
+        self, sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], y: float, right: float
+    ) -> None:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
-        xs = [x for line in lines for x, _ in line.finite()]
+        xs = [x for line in lines for x, _ in line.finite_points()]
         low, high, _ = plot.values
         found = linear_ticks(xs, zero=False, most=5)
         if self.doubling or self.decades:
-            found = decades(xs) if self.decades else tuple(sorted(set(xs)))
-        ticks = self.ticks or [(tick, written(tick, "number")) for tick in found if low <= tick <= high]
+            found = decade_ticks(xs) if self.decades else tuple(sorted(set(xs)))
+        ticks = self.ticks or [(tick, tick_text(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:
             half = width_of(text, NOTE) / 2
@@ -167,18 +169,18 @@ class _Plot:
     """The same from the lowest to the highest."""
 
     def x(self, value: float) -> float:
-        return self.across[0] + _part(value, self.values) * (self.across[1] - self.across[0])
+        return self.across[0] + _axis_share(value, self.values) * (self.across[1] - self.across[0])
 
     def y(self, value: float) -> float:
-        return self.down[1] - _part(value, self.ends) * (self.down[1] - self.down[0])
+        return self.down[1] - _axis_share(value, self.ends) * (self.down[1] - self.down[0])
 
 
-def _part(value: float, edges: tuple[float, float, bool]) -> float:
+def _axis_share(value: float, edges: tuple[float, float, bool]) -> float:
     low, high, multiplies = edges
     return math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
 
 
-def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
+def _draw_line(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     places = [
         (plot.x(x), plot.y(y)) if math.isfinite(x) and math.isfinite(y) else (math.nan, math.nan)
         for x, y in line.points
@@ -188,23 +190,23 @@ def _draw(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     sheet.line(places, {**style, "zorder": 2.0 if line.published else 2.5})
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
-            uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+            draw_uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
     if line.marked:
         dots = {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour}
         sheet.line(places, {**dots, "zorder": 4})
 
 
-def _name(
+def _name_lines(
     sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], names: Mapping[str, tuple[str, ...]]
 ) -> None:
     """Each name once, beside the end of the last line that has it."""
     named = {line.label: line for line in lines if line.label}
-    ends = [plot.y(line.finite()[-1][1]) for line in named.values()]
+    ends = [plot.y(line.finite_points()[-1][1]) for line in named.values()]
     step = STEP * max(len(names[label]) for label in named)
     low, high = plot.down[0], plot.down[1] + STEP - step
-    for line, end, y in zip(named.values(), ends, apart(ends, step, low, high), strict=True):
+    for line, end, y in zip(named.values(), ends, move_apart(ends, step, low, high), strict=True):
         x = plot.across[1]
-        begin = plot.x(line.finite()[-1][0])
+        begin = plot.x(line.finite_points()[-1][0])
         leader = {"color": line.colour, "lw": 0.8, "ls": (0, (1, 3)), "zorder": 1.0}
         sheet.line([(begin + 3, end), (x + LEADER - 3, y)], leader)
         colour = SOFT if line.published else INK
@@ -224,23 +226,23 @@ class Curves:
         count = max(math.ceil(len(self.panels) / lines), 1)
         width = (layout.width - BETWEEN * (count - 1)) / count
         rows = [self.panels[at : at + count] for at in range(0, len(self.panels), count)]
-        heads = [max(HEAD_LINE * len(_head(panel, width)) + 6 for panel in row) for row in rows]
+        heads = [max(HEAD_LINE * len(_head_words(panel, width)) + 6 for panel in row) for row in rows]
         heights = [max(panel.height(width) for panel in row) for row in rows]
         total = sum(heads) + sum(heights) + BELOW * max(len(rows) - 1, 0)
         sheet, top = Sheet(layout.width, total), 0.0
         for row, head, height in zip(rows, heads, heights, strict=True):
             for place, panel in enumerate(row):
                 left = (width + BETWEEN) * place
-                for n, words in enumerate(_head(panel, width)):
+                for n, words in enumerate(_head_words(panel, width)):
                     sheet.run(left, top + HEAD_LINE * n + 13, [words])
                 panel.draw(sheet, left, top + head, width, height)
             top += head + height + BELOW
         return sheet
 
 
-def _head(panel: CurvePanel, width: float) -> list[StyledText]:
-    title = wrapped(panel.title, width, LABEL, True)
+def _head_words(panel: CurvePanel, width: float) -> list[StyledText]:
+    title = wrap_text(panel.title, width, LABEL, True)
     return [
         *(StyledText(line, LABEL, True, INK) for line in title),
-        *(StyledText(line) for line in wrapped(panel.note, width, NOTE)),
+        *(StyledText(line) for line in wrap_text(panel.note, width, NOTE)),
     ]

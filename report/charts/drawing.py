@@ -41,7 +41,7 @@ class Drawing:
 
 
 @own_settings()
-def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
+def draw_chart(chart: Chart, name: str, title: str, unit: str, described: str) -> Drawing:
     """A chart as SVG, described in words; every id in it begins with `name`."""
     desk = chart.sheet(DESK)
     above, words = desk.head(title, unit), words_of(name, title, described)
@@ -58,7 +58,7 @@ def draw(chart: Chart, name: str, title: str, unit: str, described: str) -> Draw
     return Drawing(page, file)
 
 
-def undrawn(name: str, title: str, described: str) -> Drawing:
+def words_alone(name: str, title: str, described: str) -> Drawing:
     """The words of a drawing alone, for a page that is only compared."""
     words = document(name, "", "chart", (0.0, 0.0, 0.0, 0.0), words_of(name, title, described))
     return Drawing(words, words + "\n")
@@ -91,23 +91,23 @@ def document(name: str, which: str, kind: str, box: tuple[float, float, float, f
 def drawn_body(sheet: Sheet, name: str) -> str:
     """Return what a sheet draws, with styles as attributes: a page takes no others."""
     drawn = sheet.svg().partition("</defs>")[2].rpartition("</svg>")[0]
-    tidy = _TAG.sub(lambda tag: _tidied(tag[0], name), re.sub(r">\s+<", "><", drawn.strip()))
-    return _NEXT.sub(_following, tidy).replace("<g/>", "")
+    tidy = _TAG.sub(lambda tag: _tidy_tag(tag[0], name), re.sub(r">\s+<", "><", drawn.strip()))
+    return _NEXT.sub(_join_words, tidy).replace("<g/>", "")
 
 
-def _tidied(tag: str, name: str) -> str:
+def _tidy_tag(tag: str, name: str) -> str:
     """A tag with its style as attributes, short numbers, and `name` before each id."""
-    plain_tag = _STYLE.sub(_attributes, _LEFT_AWAY.sub("", re.sub(r"\s+", " ", tag)))
+    plain_tag = _STYLE.sub(_style_attributes, _LEFT_AWAY.sub("", re.sub(r"\s+", " ", tag)))
     named = _NAME.sub(f"{name}-", plain_tag.replace("xlink:href", "href"))
     return _FRACTION.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), named)
 
 
-def _attributes(style: re.Match[str]) -> str:
+def _style_attributes(style: re.Match[str]) -> str:
     pairs = [declaration.split(": ", 1) for declaration in style[1].split("; ")]
     return "".join(f' {key}="{value}"' for key, value in pairs if key != "font-family" and value != "start")
 
 
-def _following(words: re.Match[str]) -> str:
+def _join_words(words: re.Match[str]) -> str:
     """Words behind others on a line as one text with them, whatever the font of the reader."""
     weight = "" if "font-weight" in words[1] else ' font-weight="400"'
     return f'<tspan dx="{SPACE:g}"{weight}{words[1]}>{words[2]}</tspan>'

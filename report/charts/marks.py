@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from report.charts.sheet import KEY_LINE, SPACE, Sheet
-from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut, system_colour, width_of
+from report.charts.style import AXIS, HATCH, INK, NOTE, PAPER, RULE, cut_text, system_colour, width_of
 
 Look = Literal["measured", "projected", "published", "failed", "band"]
 """What was measured, what is projected or expected, what was published, what failed at once or so far, and
@@ -55,7 +55,7 @@ def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, c
     if low < high:
         sheet.line([(low, y), (high, y)], {"color": PAPER, "lw": 4.0, "zorder": 2.5})
     sheet.line([(low, y), (high, y)], {"color": INK, "lw": 1.5, "zorder": 3})
-    uprights(sheet, (low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
+    draw_uprights(sheet, (low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
 
 
 def key_rows(entries: Iterable[KeyEntry], width: float) -> list[list[KeyEntry]]:
@@ -82,16 +82,18 @@ def draw_key(sheet: Sheet, entries: Sequence[KeyEntry]) -> None:
         x, y = 0.0, KEY_LINE * place + 12.0
         for entry in row:
             draw_box(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
-            sheet.text(x + SWATCH[0] + SPACE, y, cut(entry.text, sheet.width - x - SWATCH[0] - SPACE, NOTE))
+            sheet.text(
+                x + SWATCH[0] + SPACE, y, cut_text(entry.text, sheet.width - x - SWATCH[0] - SPACE, NOTE)
+            )
             x += entry.width + BETWEEN
 
 
-def rule(sheet: Sheet, y: float, *, firm: bool = False) -> None:
+def draw_rule(sheet: Sheet, y: float, *, firm: bool = False) -> None:
     """A line from edge to edge."""
     sheet.line([(0.0, y), (sheet.width, y)], {"color": AXIS if firm else RULE, "lw": 1.0, "zorder": 0.5})
 
 
-def uprights(
+def draw_uprights(
     sheet: Sheet, places: Iterable[float], spans: Iterable[tuple[float, float]], colour: str, **more: Any
 ) -> None:
     """Upright lines at places across, each over the same spans from top to bottom."""

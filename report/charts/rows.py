@@ -6,8 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from report.charts.marks import KeyEntry, Look, draw_box, draw_key, draw_range, key_height, rule, uprights
-from report.charts.sheet import Sheet, StyledText, fitted, run_width
+from report.charts.marks import (
+    KeyEntry,
+    Look,
+    draw_box,
+    draw_key,
+    draw_range,
+    draw_rule,
+    draw_uprights,
+    key_height,
+)
+from report.charts.sheet import Sheet, StyledText, fit_words, run_width
 from report.charts.style import (
     AXIS,
     HATCH,
@@ -19,13 +28,13 @@ from report.charts.style import (
     RULE,
     SOFT,
     Layout,
-    cut,
+    cut_text,
     linear_ticks,
     system_colour,
+    tick_text,
     times_ticks,
     width_of,
-    wrapped,
-    written,
+    wrap_text,
 )
 
 FAR_APART = 10.0
@@ -102,12 +111,12 @@ class ScaleRows:
         """Whether each group has a scale of its own."""
         if self.dots or self.ticks or self.reference is None or len(self.groups) < 2:
             return False
-        values = [[mark.value for mark in _marks((group,)) if mark.value > 0] for group in self.groups]
+        values = [[mark.value for mark in _all_marks((group,)) if mark.value > 0] for group in self.groups]
         return any(max(of) > FAR_APART * min(of) for of in values if of)
 
     def sheet(self, layout: Layout) -> Sheet:
         """Names beside the marks, or above them where the layout is narrow."""
-        return _Picture(self, layout).drawn()
+        return _Picture(self, layout).draw_sheet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ class _Picture:
     def __init__(self, chart: ScaleRows, layout: Layout) -> None:
         self.chart, self.width, self.beside = chart, layout.width, layout.beside
         rows = [row for group in chart.groups for row in group.rows]
-        used = {(mark.look, mark.slot) for mark in _marks(chart.groups)}
+        used = {(mark.look, mark.slot) for mark in _all_marks(chart.groups)}
         used |= {("band", 0) for row in rows if row.band}
         self.key = [entry for entry in chart.key if (entry.look, entry.slot) in used]
         named = max((_group_width(group) for group in chart.groups), default=0.0) if self.beside else 0.0
@@ -166,27 +175,27 @@ class _Picture:
         together = self._scale(chart.groups)
         self.scales = [self._scale((group,)) if chart.each_from_zero else together for group in chart.groups]
 
-    def drawn(self) -> Sheet:
+    def draw_sheet(self) -> Sheet:
         """The whole picture."""
         placed, top = [], self.top
         for group, scale in zip(self.chart.groups, self.scales, strict=True):
             begin, rows = top, []
             top += PAD + (0.0 if self.named or not group.label else self._heading(group))
             for row in group.rows:
-                rows.append(self._placed(row, top, scale))
+                rows.append(self._place_row(row, top, scale))
                 top = rows[-1].bottom
             top = max(top, begin + PAD + (self._heading(group) if self.named else 0.0)) + PAD
             placed.append((group, begin, rows, scale))
         sheet = Sheet(self.width, top + (AXIS_ROW if self.ticks else 2.0))
         draw_key(sheet, self.key)
         for group, begin, rows, scale in placed:
-            rule(sheet, begin, firm=begin == self.top)
+            draw_rule(sheet, begin, firm=begin == self.top)
             self._name_group(sheet, group, begin + PAD + 14)
             self._draw_grid(sheet, [(row.plot, row.bottom) for row in rows], scale)
             for placed_row in rows:
                 self._draw_row(sheet, placed_row, scale)
         if placed:
-            rule(sheet, top)
+            draw_rule(sheet, top)
             self._draw_axis(sheet, top + 15)
         return sheet
 
@@ -194,8 +203,8 @@ class _Picture:
 
     def _scale(self, groups: Sequence[RowGroup]) -> _Scale:
         """From zero or from the first tick to the greatest value, or what else is to be seen beside it."""
-        values = [mark.value for mark in _marks(groups) if math.isfinite(mark.value)] or [1.0]
-        ends = _ends(groups, LONGEST_RANGE * max(values))
+        values = [mark.value for mark in _all_marks(groups) if math.isfinite(mark.value)] or [1.0]
+        ends = _range_ends(groups, LONGEST_RANGE * max(values))
         at = [tick for tick, _ in self.ticks]
         room = LARGE / 2 if self.chart.dots else 0.0
         edges = self.left + room, self.right - room
@@ -207,17 +216,17 @@ class _Picture:
 
     def _ticks(self) -> tuple[tuple[float, str], ...]:
         chart = self.chart
-        values = [mark.value for mark in _marks(chart.groups) if math.isfinite(mark.value)]
+        values = [mark.value for mark in _all_marks(chart.groups) if math.isfinite(mark.value)]
         if chart.ticks or chart.each_from_zero or not values or max(values) <= 0:
             return chart.ticks
-        values += _ends(chart.groups, LONGEST_RANGE * max(values))
+        values += _range_ends(chart.groups, LONGEST_RANGE * max(values))
         values += [chart.reference] if chart.dots and chart.reference else []
         most = 6 if self.beside else 4
         zero = chart.zero and not chart.multiply
         wide = chart.multiply and max(values) > WIDE_SCALE * min(values)
         found = times_ticks(values) if wide else linear_ticks(values, zero=zero, most=most)
         kept = [tick for tick in found if not chart.zero or chart.multiply or tick <= 1.001 * max(values)]
-        return tuple((tick, written(tick, "number")) for tick in kept)
+        return tuple((tick, tick_text(tick, "number")) for tick in kept)
 
     def _heading(self, group: RowGroup) -> float:
         return NAME_LINE + NOTE_LINE * len(self._notes(group)) if group.label else 0.0
@@ -228,11 +237,11 @@ class _Picture:
         if not self.named and run_width(_heading_words(group)) <= room:
             return []
         most = 4 if self.named else 2
-        return [line for note in group.notes for line in wrapped(note, room, NOTE, lines=most)]
+        return [line for note in group.notes for line in wrap_text(note, room, NOTE, lines=most)]
 
-    def _placed(self, row: ScaleRow, top: float, scale: _Scale) -> _PlacedRow:
-        levels = _levels([self._extent(mark, scale) for mark in row.marks])
-        labels = _labelled(row.marks, scale, self.width)
+    def _place_row(self, row: ScaleRow, top: float, scale: _Scale) -> _PlacedRow:
+        levels = _mark_levels([self._extent(mark, scale) for mark in row.marks])
+        labels = _place_labels(row.marks, scale, self.width)
         above = NOTE_LINE * (1 + max((line for *_, line in labels), default=-1))
         plot = top + (0.0 if self.beside else NAME_LINE) + above
         least = ROW[0 if self.beside else 1]
@@ -253,28 +262,28 @@ class _Picture:
             return
         notes = self._notes(group)
         words = [_heading_words(group)[0]] if self.named or notes else _heading_words(group)
-        sheet.run(0, y, fitted(words, self.named - 10 if self.named else self.width))
+        sheet.run(0, y, fit_words(words, self.named - 10 if self.named else self.width))
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
     def _draw_grid(self, sheet: Sheet, spans: Sequence[tuple[float, float]], scale: _Scale) -> None:
         firm = self.chart.reference
         ticks = [tick for tick, _ in self.ticks]
-        uprights(sheet, [scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
+        draw_uprights(sheet, [scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
         if firm is not None and scale.low < firm <= scale.high and not self.chart.each_from_zero:
-            uprights(sheet, [scale.x(firm)], spans, AXIS)
+            draw_uprights(sheet, [scale.x(firm)], spans, AXIS)
         if not ticks:
-            uprights(sheet, [scale.left], spans, RULE)
+            draw_uprights(sheet, [scale.left], spans, RULE)
 
     def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: _Scale) -> None:
         row, figure, middle = placed.row, _figure_words(placed.row), placed.y(0)
         line = (placed.plot + placed.bottom) / 2 + 5 if self.beside else placed.top + 15
         room = self.left - self.named - 8 if self.beside else self.width - run_width(figure) - 12
-        sheet.run(self.named, line, fitted(_name_words(row), room))
+        sheet.run(self.named, line, fit_words(_name_words(row), room))
         if row.marks or not self.beside:
             sheet.run(self.width, line, figure, "right")
         else:
-            sheet.run(self.left, line, fitted(figure, self.width - self.left))
+            sheet.run(self.left, line, fit_words(figure, self.width - self.left))
         if row.band:
             begin, end = map(scale.x, row.band)
             draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))
@@ -308,21 +317,21 @@ class _Picture:
             x = min(max(self.scales[0].x(tick), half), self.width - half)
             sheet.text(x, y, said, align="center")
         if self.ticks and self.beside:
-            sheet.text(0, y, cut(self.chart.axis, self.left - 20, NOTE))
+            sheet.text(0, y, cut_text(self.chart.axis, self.left - 20, NOTE))
 
 
-def _marks(groups: Sequence[RowGroup]) -> list[Mark]:
+def _all_marks(groups: Sequence[RowGroup]) -> list[Mark]:
     return [mark for group in groups for row in group.rows for mark in row.marks]
 
 
-def _ends(groups: Sequence[RowGroup], most: float) -> list[float]:
+def _range_ends(groups: Sequence[RowGroup], most: float) -> list[float]:
     """The ends of ranges and bands, at most so far."""
     bands = [end for group in groups for row in group.rows for end in row.band or ()]
-    ends = [end for mark in _marks(groups) for end in (mark.low, mark.high) if end is not None]
+    ends = [end for mark in _all_marks(groups) for end in (mark.low, mark.high) if end is not None]
     return [min(end, most) for end in (*bands, *ends)]
 
 
-def _levels(extents: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+def _mark_levels(extents: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     """The lowest level for each on which it touches none before it, from the left."""
     taken: list[float] = []
     levels = [0] * len(extents)
@@ -334,7 +343,7 @@ def _levels(extents: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _labelled(marks: Sequence[Mark], scale: _Scale, width: float) -> tuple[tuple[Mark, float, int], ...]:
+def _place_labels(marks: Sequence[Mark], scale: _Scale, width: float) -> tuple[tuple[Mark, float, int], ...]:
     """Where each label begins, and in which line from below."""
     placed: list[tuple[Mark, float, int]] = []
     taken: list[tuple[float, float, int]] = []

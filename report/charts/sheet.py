@@ -25,10 +25,10 @@ from report.charts.style import (
     SETTINGS,
     SOFT,
     Style,
-    cut,
+    cut_text,
     font,
     width_of,
-    wrapped,
+    wrap_text,
 )
 from report.text import clean
 
@@ -67,14 +67,14 @@ def run_width(words: Sequence[StyledText]) -> float:
     return sum(widths) + SPACE * max(len(widths) - 1, 0)
 
 
-def fitted(words: Sequence[StyledText], room: float) -> list[StyledText]:
+def fit_words(words: Sequence[StyledText], room: float) -> list[StyledText]:
     """As much of the words as fits into `room` px: the last give way first."""
     kept: list[StyledText] = []
     for one in words:
         left = room - run_width(kept) - (SPACE if kept else 0.0)
         if left < 2 * one.size and kept:
             break
-        kept.append(replace(one, text=cut(one.text, left, one.size, one.bold)))
+        kept.append(replace(one, text=cut_text(one.text, left, one.size, one.bold)))
     return kept
 
 
@@ -159,8 +159,8 @@ class Sheet:
 
     def head(self, title: str, unit: str) -> float:
         """Writes a title and its unit above the figure; returns the px that they take."""
-        lines = [(line, LABEL + 1, True, INK) for line in wrapped(title, self.width, LABEL + 1, True)]
-        lines += [(line, NOTE, False, SOFT) for line in wrapped(unit, self.width, NOTE, lines=3)]
+        lines = [(line, LABEL + 1, True, INK) for line in wrap_text(title, self.width, LABEL + 1, True)]
+        lines += [(line, NOTE, False, SOFT) for line in wrap_text(unit, self.width, NOTE, lines=3)]
         room = LINE * len(lines) + 10
         for place, (line, size, bold, colour) in enumerate(lines, 1):
             self.text(0, LINE * place - 3 - room, line, size=size, bold=bold, colour=colour, part=HEADING)

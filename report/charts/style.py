@@ -90,7 +90,7 @@ Style = dict[str, Any]
 Form = Literal["number", "times", "percent"]
 
 
-def written(value: float, form: Form) -> str:
+def tick_text(value: float, form: Form) -> str:
     """A tick's value: '1,500', '1.25' or '62 %'."""
     if form == "percent":
         return f"{value * 100:.6g} %"
@@ -120,7 +120,7 @@ def width_of(text: str, size: float = LABEL, bold: bool = False) -> float:
     return float(width)
 
 
-def cut(text: str, room: float, size: float = LABEL, bold: bool = False) -> str:
+def cut_text(text: str, room: float, size: float = LABEL, bold: bool = False) -> str:
     """As much of a text as fits into `room` px."""
     shown = clean(text, LONGEST)
     if width_of(shown, size, bold) <= room:
@@ -130,7 +130,7 @@ def cut(text: str, room: float, size: float = LABEL, bold: bool = False) -> str:
     return f"{shown.rstrip()}…"
 
 
-def wrapped(
+def wrap_text(
     text: str, room: float, size: float = LABEL, bold: bool = False, lines: int = 2
 ) -> tuple[str, ...]:
     """A text in at most `lines` lines of `room` px, broken between words and cut where it must be."""
@@ -140,12 +140,12 @@ def wrapped(
         count = next(
             (n for n in range(len(words), 0, -1) if width_of(" ".join(words[:n]), size, bold) <= room), 1
         )
-        kept.append(cut(" ".join(words[:count]), room, size, bold))
+        kept.append(cut_text(" ".join(words[:count]), room, size, bold))
         words = words[count:]
-    return (*kept, cut(" ".join(words), room, size, bold)) if words else tuple(kept)
+    return (*kept, cut_text(" ".join(words), room, size, bold)) if words else tuple(kept)
 
 
-def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def move_apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """The places, in px and in their order, moved as far as they must be to keep `gap` between them."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     moved = [min(max(place, low), high) for place in places]
@@ -175,7 +175,7 @@ def times_ticks(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(tick for tick in found if 0.999 * low <= tick <= 1.001 * high)
 
 
-def decades(values: Sequence[float]) -> tuple[float, ...]:
+def decade_ticks(values: Sequence[float]) -> tuple[float, ...]:
     """Powers of ten around positive values, at most seven of them."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     high = max(high, low + 1)

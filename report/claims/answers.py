@@ -105,18 +105,22 @@ def answers(
     """
     found = []
     for judged in verdicts:
-        answered = _verdict(judged) if judged.compared else _beside(judged.claim, cells, cards, software)
+        answered = (
+            _verdict_answer(judged)
+            if judged.compared
+            else _nearest_answer(judged.claim, cells, cards, software)
+        )
         way = ways.get(judged.claim.id)
         if answered is None:
-            barrier = None if way else barred.get(judged.claim.id) or of_itself(judged.claim)
-            nearest = _nearest(judged.claim, cells)
+            barrier = None if way else barred.get(judged.claim.id) or own_obstacle(judged.claim)
+            nearest = _nearest_differences(judged.claim, cells)
             state = WAYS[0] if way else WAYS[1]
             answered = Answer(judged.claim, state, way=way, obstacle=barrier, nearest=nearest)
         found.append(answered)
     return tuple(found)
 
 
-def of_itself(claim: Claim) -> Obstacle:
+def own_obstacle(claim: Claim) -> Obstacle:
     """Why a figure has no answer whatever the device: else that no plan has its work."""
     if not claim.can_be_judged:
         return Obstacle("trend" if claim.kind == "trend" else "figure")
@@ -125,7 +129,7 @@ def of_itself(claim: Claim) -> Obstacle:
     return Obstacle("plan" if measured else "metric")
 
 
-def _verdict(judged: Judged) -> Answer:
+def _verdict_answer(judged: Judged) -> Answer:
     state: AnswerState = judged.verdict.word  # type: ignore[assignment]
     cell = judged.cells[0] if judged.cells else None
     if judged.claim.kind != "absolute" or cell is None:
@@ -133,7 +137,7 @@ def _verdict(judged: Judged) -> Answer:
     return _measured_answer(judged.claim, state, cell)
 
 
-def _beside(
+def _nearest_answer(
     claim: Claim, cells: Sequence[Cell], cards: Sequence[Card], software: DifferenceSize | None
 ) -> Answer | None:
     """The answer of the nearest cell that did the same work; null where none did."""
@@ -188,20 +192,20 @@ def _measured_answer(
         return Answer(claim, state, cell, differs=differs)
     metric = CLAIMED[claim.metric]
     direct = metric.more_is_better or metric.kind != "duration"
-    times = _over(figure.mean, claim.value, direct)
+    times = _times_published(figure.mean, claim.value, direct)
     ends: tuple[float | None, float | None] = (None, None)
     interval = figure.interval if cell.verdict != "unproven" else None
     if interval is not None and interval.low > 0:
-        low, high = (_over(end, claim.value, direct) for end in (interval.low, interval.high))
+        low, high = (_times_published(end, claim.value, direct) for end in (interval.low, interval.high))
         ends = (min(low, high), max(low, high))
     return Answer(claim, state, cell, figure.mean, times, *ends, differs, software)
 
 
-def _over(here: float, published: float, direct: bool) -> float:
+def _times_published(here: float, published: float, direct: bool) -> float:
     return here / published if direct else published / here
 
 
-def _nearest(claim: Claim, cells: Sequence[Cell]) -> tuple[Term, ...]:
+def _nearest_differences(claim: Claim, cells: Sequence[Cell]) -> tuple[Term, ...]:
     """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
     work = claim.workload, claim.of.model.casefold()
     alike = [cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work]

@@ -9,8 +9,8 @@ from harness.record.published.cards import Card
 from report.claims.judged import (
     Judged,
     RecordedCells,
-    held,
-    met,
+    choose_cells,
+    judge_runs,
     nearest_terms,
     not_compared,
     obstacles,
@@ -97,7 +97,7 @@ def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
         return not_compared(claim, *nearest_terms(claim.of, claim, places))
-    found = met(claim, [claim], [(cell,) for cell in fit], measured)
+    found = choose_cells(claim, [claim], [(cell,) for cell in fit], measured)
     if isinstance(found, Judged):
         return found
     (taken,) = found
@@ -106,7 +106,7 @@ def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -
 
 def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     assert claim.value is not None
-    count = _count(claim, cell)
+    count = _measured_count(claim, cell)
     if count is None:
         return not_compared(claim, Term(claim.metric, None, claim.value))
     figure = figure_of(claim, cell)
@@ -120,7 +120,7 @@ def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
     return Judged(claim, verdict, (cell,), count, interval=interval)
 
 
-def _count(claim: Claim, cell: Cell) -> float | None:
+def _measured_count(claim: Claim, cell: Cell) -> float | None:
     if claim.metric == "peak_bytes":
         return cell.figures["allocated_bytes"].mean
     measured = cell.trials[0].record.measurement
@@ -139,5 +139,5 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         margin = max(SEEDED_MARGIN, claim.half_digit / claim.value)
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
-        verdict = held(claim, figure.runs)
+        verdict = judge_runs(claim, figure.runs)
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)

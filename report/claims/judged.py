@@ -31,16 +31,16 @@ def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Term, ..
     """What differs; empty where the claim may be judged."""
     reasons = (
         Term("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
-        _card(claim, cell, cards),
-        _stack(claim, cell),
-        _data(claim, cell),
-        _validation(claim, cell),
-        _length(claim, cell) if claim.target is None else _target(claim.target, cell),
+        _card_term(claim, cell, cards),
+        _stack_term(claim, cell),
+        _data_term(claim, cell),
+        _validation_term(claim, cell),
+        _length_term(claim, cell) if claim.target is None else _target_term(claim.target, cell),
     )
     return tuple(reason for reason in reasons if reason)
 
 
-def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
+def _card_term(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
     trial = cell.trials[0]
     spoken_of = applies_to(
         claim,
@@ -56,7 +56,7 @@ def _card(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
     return Term("card_class" if spoken_of is None else "card", cell.card, card)
 
 
-def _stack(claim: Claim, cell: Cell) -> Term | None:
+def _stack_term(claim: Claim, cell: Cell) -> Term | None:
     """Versions named by an absolute claim that are not the ones used here."""
     if claim.kind != "absolute" or claim.stack is None:
         return None
@@ -71,7 +71,7 @@ def _stack(claim: Claim, cell: Cell) -> Term | None:
     return None if _VERSION.search(claim.stack) else Term("stack", None, claim.stack)
 
 
-def _data(claim: Claim, cell: Cell) -> Term | None:
+def _data_term(claim: Claim, cell: Cell) -> Term | None:
     metric = CLAIMED[claim.metric]
     if cell.key.data_source == "generated" and not metric.on_generated:
         return Term("data_source", "generated", "real")
@@ -80,7 +80,7 @@ def _data(claim: Claim, cell: Cell) -> Term | None:
     return None
 
 
-def _validation(claim: Claim, cell: Cell) -> Term | None:
+def _validation_term(claim: Claim, cell: Cell) -> Term | None:
     """A quality on a part of the validation is another one."""
     if claim.target is None and CLAIMED[claim.metric].kind != "quality":
         return None
@@ -92,7 +92,7 @@ def _validation(claim: Claim, cell: Cell) -> Term | None:
     return None
 
 
-def _target(target: float, cell: Cell) -> Term | None:
+def _target_term(target: float, cell: Cell) -> Term | None:
     """A run that ended without its target has no time to it, and a mean of the others would be too short."""
     found = to_target(cell, target)
     if found.runs and found.reached == found.runs:
@@ -100,7 +100,7 @@ def _target(target: float, cell: Cell) -> Term | None:
     return Term("runs_with_target", found.reached, found.runs)
 
 
-def _length(claim: Claim, cell: Cell) -> Term | None:
+def _length_term(claim: Claim, cell: Cell) -> Term | None:
     """A quality needs its epochs; a projection needs a window that settled."""
     metric = CLAIMED[claim.metric]
     kind = metric.kind
@@ -156,7 +156,7 @@ def nearest_terms(side: Side, claim: Claim, places: Sequence[Cell]) -> tuple[Ter
     return min((side_terms(side, claim, cell) for cell in places), key=len)
 
 
-def met(
+def choose_cells(
     claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: RecordedCells
 ) -> tuple[Cell, ...] | Judged:
     """Return the candidate with the most evidence, a cell for each side; else why none may be judged."""
@@ -182,7 +182,7 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 
-def held(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
+def judge_runs(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
     """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
     positive = all(runs.values and min(runs.values) > 0 for runs in sides)
     seeds, relation = claim.seeds if positive else None, claim.relation

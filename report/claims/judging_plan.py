@@ -13,7 +13,7 @@ from itertools import product
 from harness.record import Claim, DeviceKind, Side, TrialRequest, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to, claim_sides
-from report.claims.matching import PARTS, asked_by
+from report.claims.matching import PARTS, asked_key
 from report.compare.partial_key import PartialKey
 from report.metrics import CLAIMED
 from report.trials.key import grouped_by, key_of_asked
@@ -61,7 +61,7 @@ def cards_of(claim: Claim) -> list[str]:
     return sorted({side.card for side in claim_sides(claim) if side.card})
 
 
-def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
+def is_own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
     """Return whether a claim speaks of this device."""
     return bool(applies_to(claim, device.kind, device.name, device.capability, cards, device.memory_bytes))
 
@@ -69,7 +69,7 @@ def own_card(claim: Claim, device: TargetDevice, cards: Sequence[Card]) -> bool:
 def can_answer(device: TargetDevice, claim: Claim, cards: Sequence[Card]) -> bool:
     """Return whether a device can answer a claim: an absolute figure any, which the answer then names."""
     one_card = claim.card_class is not None or len(cards_of(claim)) < 2
-    here = claim.kind == "absolute" or (one_card and own_card(claim, device, cards))
+    here = claim.kind == "absolute" or (one_card and is_own_card(claim, device, cards))
     return here and claim.can_be_judged and CLAIMED[claim.metric].needs_run
 
 
@@ -79,7 +79,7 @@ Variants = Mapping[PartialKey, Sequence[TrialSpec]]
 
 def variants_of(trials: Iterable[TrialSpec]) -> Variants:
     """Return the variants of trials of one role, in their order."""
-    return grouped_by(trials, _asked)
+    return grouped_by(trials, _asked_key)
 
 
 def judging_trials(claim: Claim, variants: Variants) -> list[TrialSpec]:
@@ -92,11 +92,11 @@ def judging_trials(claim: Claim, variants: Variants) -> list[TrialSpec]:
     learned = CLAIMED[claim.metric].of_one_length
 
     def meeting(side: Side, *less: str) -> list[Sequence[TrialSpec]]:
-        asked = asked_by(claim, side).less(*PARTS, *searched, *less)
+        asked = asked_key(claim, side).less(*PARTS, *searched, *less)
         if learned and claim.epochs:
             asked = PartialKey((*asked.fields, ("epochs", claim.epochs)), asked.options)
         met = [trials for key, trials in variants.items() if not asked.differences(key)]
-        met = [trials for trials in met if _counts(claim, trials[0].asked)]
+        met = [trials for trials in met if _can_count(claim, trials[0].asked)]
         return [[one for trials in met for one in trials]] if searched and met else met
 
     of_sides = [meeting(side) for side in claim_sides(claim)]
@@ -110,7 +110,7 @@ def judging_trials(claim: Claim, variants: Variants) -> list[TrialSpec]:
     return []
 
 
-def _asked(trial: TrialSpec) -> PartialKey:
+def _asked_key(trial: TrialSpec) -> PartialKey:
     """A trial's key with its epochs where an option says them. A lead-in is one epoch before all others."""
     key = key_of_asked(trial.asked)
     options, asked = dict(key.options), PartialKey.of(key)
@@ -118,7 +118,7 @@ def _asked(trial: TrialSpec) -> PartialKey:
     return asked if epochs is None else PartialKey((*asked.fields, ("epochs", epochs)), asked.options)
 
 
-def _counts(claim: Claim, asked: TrialRequest) -> bool:
+def _can_count(claim: Claim, asked: TrialRequest) -> bool:
     """Whether a trial's data, weights and device can give what a claim is of."""
     metric = CLAIMED[claim.metric]
     learns = metric.kind == "quality" or claim.target is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import read_workload
 from report.compare.cells import Cell, target_reached, to_target
-from report.compare.figure import Figure, Run, figure
+from report.compare.figure import Figure, Run, figure_of_runs
 from report.compare.partial_key import PartialKey, Term
 from report.metrics import CLAIMED
 from report.trials.key import Value
@@ -26,13 +26,13 @@ def matches(claim: Claim, cell: Cell) -> bool:
 
 def side_terms(side: Side, claim: Claim, cell: Cell) -> tuple[Term, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
-    found = asked_by(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
+    found = asked_key(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
     if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
         found = (*found, Term("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
-    return (*found, Term("scaled_down", True, False)) if scaled_down(cell) else found
+    return (*found, Term("scaled_down", True, False)) if is_scaled_down(cell) else found
 
 
-def asked_by(claim: Claim, side: Side) -> PartialKey:
+def asked_key(claim: Claim, side: Side) -> PartialKey:
     """The key of the work that a side of a claim speaks of, as far as its publication says."""
     # A plan may ask for smaller images than the workload declares, which no figure is of.
     own = read_workload(claim.workload)
@@ -55,12 +55,12 @@ def asked_by(claim: Claim, side: Side) -> PartialKey:
     return PartialKey(known, tuple(side.options.items()))
 
 
-def scaled_down(cell: Cell) -> bool:
+def is_scaled_down(cell: Cell) -> bool:
     """Whether its work is a narrower network than the protocol's."""
-    return any(note.startswith(SCALED_DOWN) for note in smaller(cell))
+    return any(note.startswith(SCALED_DOWN) for note in smaller_notes(cell))
 
 
-def smaller(cell: Cell) -> tuple[str, ...]:
+def smaller_notes(cell: Cell) -> tuple[str, ...]:
     """What the workload says of a work that is smaller than its protocol, such as a narrower network."""
     measured = cell.trials[0].record.measurement
     notes = measured.notes if measured else ()
@@ -77,7 +77,7 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     # Of one of their epochs or devices, of those runs that have it.
     values = ((trial, _value_of(claim, trial)) for trial in cell.trials)
     runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
-    return figure(runs, frozenset({"invalid"}), in_blocks=True)
+    return figure_of_runs(runs, frozenset({"invalid"}), in_blocks=True)
 
 
 def nth_epoch(side: Side) -> int | None:

@@ -6,13 +6,13 @@ from harness.record import Claim
 from report.claims.judged import (
     Judged,
     RecordedCells,
-    held,
-    met,
+    choose_cells,
+    judge_runs,
     nearest_terms,
     not_compared,
 )
 from report.claims.matching import figure_of, matches
-from report.compare.cells import Cell, selected_alike, side_by_side
+from report.compare.cells import Cell, is_side_by_side, selected_alike
 from report.compare.partial_key import Term
 from report.metrics import CLAIMED
 from report.stats.equivalence import Verdict, bound_holds, bounds_hold, range_holds
@@ -31,16 +31,16 @@ def judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
         for of in everything
         if matches(claim, of)
         for over in everything
-        if matches(second, over) and _same_setting(claim, of, over) and (of in own or over in own)
+        if matches(second, over) and _is_same_setting(claim, of, over) and (of in own or over in own)
     ]
     if not pairs:
         why = nearest_terms(claim.of, claim, own) or nearest_terms(claim.over, second, own)
         return not_compared(claim, *(why or (Term("in_one_setting", False, True),)))
-    found = met(claim, [first, second], pairs, measured)
+    found = choose_cells(claim, [first, second], pairs, measured)
     return found if isinstance(found, Judged) else _verdict(claim, *found)
 
 
-def _same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
+def _is_same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
     """Both on one machine and stack, unless the claim is of two cards; both projected, or neither.
 
     Where one side has more devices, the nodes of a session are taken for alike. A rate of steady steps is the
@@ -62,7 +62,7 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
     ordered = (of, over) if claim.kind == "order" else (over, of)
     figures = [figure for cell in ordered if (figure := figure_of(claim, cell)) is not None]
     runs = selected_alike(*ordered, figures[0], figures[1])
-    paired = side_by_side(of, over)
+    paired = is_side_by_side(of, over)
     first, second = (side.mean for side in runs)
     if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
         verdict = bound_holds(runs, claim.relation, 0.0, paired=paired, logs=False)
@@ -71,7 +71,7 @@ def _verdict(claim: Claim, of: Cell, over: Cell) -> Judged:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
     interval = blocks_interval(*runs, paired=paired)
     ratio = interval.estimate if interval else first / second if first and second else None
-    return Judged(claim, held(claim, *runs, paired=paired), (of, over), ratio, interval=interval)
+    return Judged(claim, judge_runs(claim, *runs, paired=paired), (of, over), ratio, interval=interval)
 
 
 def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from report.compare.figure import Figure, Run, figure, left_out
+from report.compare.figure import Figure, Run, figure_of_runs, verdicts_left_out
 from report.compare.partial_key import same_but
 from report.metrics import FIGURES
 from report.stats.intervals import Runs
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
-from report.trials.learning import Reached, learned, more_is_better, reached
+from report.trials.learning import Reached, learning_key, more_is_better, target_place
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
 _same_on_machine = same_but(within=("length", "machine", "card", "stack"))
@@ -79,7 +79,7 @@ class Cell:
     @property
     def seeds_itself(self) -> bool:
         """Whether each of several runs learned the same: its program sets its own seed, wherever it runs."""
-        return len(self.trials) > 1 and len(_distinct(self.trials)) == 1
+        return len(self.trials) > 1 and len(_distinct_trials(self.trials)) == 1
 
     @property
     def ranked(self) -> bool:
@@ -93,7 +93,7 @@ def cells_of(trials: Iterable[TrialResult]) -> tuple[Cell, ...]:
     return tuple(cell_of(tuple(repeats)) for repeats in grouped_by(measured, identity_of).values())
 
 
-def own_and_beside(
+def own_and_other_cells(
     cells: Sequence[Cell], lead: str | None, earlier: Collection[str]
 ) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
     """Return the cells of a machine, and the newest cell of each work, stack and machine beside it.
@@ -115,7 +115,7 @@ def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
     length = next((trial.length for trial in trials if trial.length and trial.length.projected), first.length)
     assert length is not None
     verdicts = [trial.verdict for trial in trials]
-    distinct = _distinct(trials)
+    distinct = _distinct_trials(trials)
     runs = {
         name: [
             Run(value, trial.record.block, trial.verdict)
@@ -124,9 +124,10 @@ def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
         ]
         for name, metric in FIGURES.items()
     }
-    without = left_out(verdicts, runs["throughput"])
+    without = verdicts_left_out(verdicts, runs["throughput"])
     figures = {
-        name: figure(of, without, in_blocks=not FIGURES[name].at_any_hour) for name, of in runs.items()
+        name: figure_of_runs(of, without, in_blocks=not FIGURES[name].at_any_hour)
+        for name, of in runs.items()
     }
     lengths = {(trial.epochs_trained, trial.steps_trained) for trial in trials if trial.verdict != "invalid"}
     if len(lengths) > 1:
@@ -146,12 +147,12 @@ def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
     )
 
 
-def _distinct(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
+def _distinct_trials(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
     """Without runs of which another has every loss and quality: their program sets its own seed."""
     found: dict[Hashable, TrialResult] = {}
     for trial in trials:
         measured = trial.record.measurement
-        found.setdefault((measured and learned(measured)) or trial.path, trial)
+        found.setdefault((measured and learning_key(measured)) or trial.path, trial)
     return tuple(found.values())
 
 
@@ -173,7 +174,7 @@ def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple
     return figure.runs, other.runs
 
 
-def side_by_side(of: Cell, over: Cell) -> bool:
+def is_side_by_side(of: Cell, over: Cell) -> bool:
     """Whether both ran on one machine in one session, so that what an hour does is common to both."""
     return (of.machine, of.session) == (over.machine, over.session)
 
@@ -248,7 +249,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         without = frozenset({"invalid"})
     counted = [
         trial
-        for trial in _distinct(cell.trials)
+        for trial in _distinct_trials(cell.trials)
         if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
     ]
     found = [(trial, place) for trial in counted if (place := target_reached(trial, target)) is not None]
@@ -256,7 +257,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
 
     def figure_of(read: Callable[[Reached], float], *, in_blocks: bool) -> Figure:
         runs = [Run(read(place), trial.record.block, trial.verdict) for trial, place in whole]
-        return figure(runs, without, in_blocks=in_blocks)
+        return figure_of_runs(runs, without, in_blocks=in_blocks)
 
     return ToTarget(
         target=target,
@@ -270,7 +271,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
 def target_reached(trial: TrialResult, target: float) -> Reached | None:
     """When one trial had a target; null where it did not, or was lost."""
     measured = trial.record.measurement
-    return reached(measured, target) if measured and not trial.lost else None
+    return target_place(measured, target) if measured and not trial.lost else None
 
 
 def targets_of(cells: Iterable[Cell]) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ from report.compare.partial_key import MEASURED_FIELDS, Term
 from report.compare.ratio import (
     Speed,
     WorkRatio,
-    hours_apart,
+    hour_spread,
     speed_known,
     terms_between,
     work_ratio,
@@ -30,7 +30,7 @@ from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import Assumption, order_shown
 from report.stats.intervals import Interval
 from report.trials.factors import FACTORS, FactorRule
-from report.trials.key import Key, Pairs, grouped_by, without
+from report.trials.key import Key, Pairs, grouped_by, without_fields
 from report.trials.trial import TrialResult
 
 TERMS = ("data_mode", "weights", "weights_sha256", "layout", "profile")
@@ -127,13 +127,13 @@ class Comparison:
         if first is None or second is None:
             return None
         asked = FACTORS[self.factor].order is not None
-        comparisons = comparisons or (1 if asked else _pairs(work.placed))
-        terms = terms_between(first, second, _free(FACTORS[self.factor]), self.sizes)
+        comparisons = comparisons or (1 if asked else _count_pairs(work.placed))
+        terms = terms_between(first, second, _free_fields(FACTORS[self.factor]), self.sizes)
         hours = self.sides[of].hours, self.sides[over].hours
         twins = self.factor == "stack"
         return work_ratio(first, second, work.speed, terms, hours, comparisons=comparisons, twins=twins)
 
-    def overall(self, of: int, over: int) -> MeanRatio | None:
+    def mean_of_works(self, of: int, over: int) -> MeanRatio | None:
         """Return one side over another in all works that both did; null where they share none.
 
         It is the geometric mean, and its ends are those of the works' ends, as if all erred together: exact
@@ -152,7 +152,7 @@ class Comparison:
         ranged = [at for at in range(len(self.sides)) if all(at in work.placed for work in decide)]
         if not decide or not 1 < len(ranged) <= MOST_PLACED:
             return (None,) * len(self.sides)
-        comparisons = _pairs(ranged)
+        comparisons = _count_pairs(ranged)
         before, behind = [0] * len(self.sides), [0] * len(self.sides)
         for of, over in combinations(ranged, 2):
             found = [self.ratio(work, of, over, comparisons) for work in decide]
@@ -187,11 +187,11 @@ def mean_ratio(ratios: Sequence[WorkRatio]) -> MeanRatio | None:
     return MeanRatio(best, replace(ends[0], low=low, estimate=best, high=high), n)
 
 
-def _pairs(sides: Sized) -> int:
+def _count_pairs(sides: Sized) -> int:
     return max(math.comb(len(sides), 2), 1)
 
 
-def emulated(cell: Cell) -> bool:
+def is_emulated(cell: Cell) -> bool:
     """Whether a processor only emulates the precision: its figure is no part of an order."""
     known = cell.trials[0].record.machine.cpu.native_16_bit
     sixteen = next((name for name in ("bf16", "fp16") if name in cell.key.precision), None)
@@ -199,7 +199,7 @@ def emulated(cell: Cell) -> bool:
     return on_cpu and known is not None and sixteen is not None and sixteen not in known
 
 
-def _free(rule: FactorRule) -> tuple[str, ...]:
+def _free_fields(rule: FactorRule) -> tuple[str, ...]:
     names = (name.removeprefix("options.") for name in rule.free)
     return (*names, *rule.explains, "data_sha256")
 
@@ -221,9 +221,9 @@ def compare_sides(
     card, label or values go before all others.
     """
     rule = rule or FACTORS[factor]
-    own, beside = _parts(cells, rule), _parts(others, rule)
-    rows = _rows([cell for cell in own if _timed(cell)], rule)
-    _join([cell for cell in beside if _timed(cell)], rows, rule)
+    own, beside = _split_cells(cells, rule), _split_cells(others, rule)
+    rows = _work_rows([cell for cell in own if _has_speed(cell)], rule)
+    _join_others([cell for cell in beside if _has_speed(cell)], rows, rule)
     asked = list(dict.fromkeys(map(rule.values, (cell.trials[0] for cell in own))))
     asked += [side for side in dict.fromkeys(map(rule.values, failed)) if side not in asked]
     if rule.order:
@@ -232,32 +232,35 @@ def compare_sides(
     places = [*asked, *(side for side in joined if side not in asked)]
     by_side = grouped_by((*own, *beside), lambda cell: rule.values(cell.trials[0]))
     if baseline is not None:
-        places.sort(key=lambda side: not _named(side, by_side.get(side, []), baseline))
+        places.sort(key=lambda side: not _is_named(side, by_side.get(side, []), baseline))
     sides = tuple(
-        _side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule) for side in places
+        _compared_side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule)
+        for side in places
     )
-    works = tuple(_work([row.get(side) for side in places], rule) for row in rows)
-    missing = tuple(_missing(rule, sides, works, failed))
+    works = tuple(_compared_work([row.get(side) for side in places], rule) for row in rows)
+    missing = tuple(_missing_figures(rule, sides, works, failed))
     return Comparison(factor, sides, works, missing, sizes)
 
 
-def _named(values: Pairs, cells: Sequence[Cell], baseline: str) -> bool:
+def _is_named(values: Pairs, cells: Sequence[Cell], baseline: str) -> bool:
     labels = [str(value) for _, value in values]
     texts = [*labels, *(text for cell in cells[:1] for text in (cell.card, cell.machine_label, cell.session))]
     return any(baseline.casefold() in text.casefold() for text in texts)
 
 
-def _work(cells: Sequence[Cell | None], rule: FactorRule) -> ComparedWork:
+def _compared_work(cells: Sequence[Cell | None], rule: FactorRule) -> ComparedWork:
     known = [cell for cell in cells if cell]
-    placed = (at for at, cell in enumerate(cells) if cell and _repeated(cell) and not emulated(cell))
-    return ComparedWork(without(known[0].key, *rule.free), tuple(cells), speed_known(known), tuple(placed))
+    placed = (at for at, cell in enumerate(cells) if cell and _is_repeated(cell) and not is_emulated(cell))
+    return ComparedWork(
+        without_fields(known[0].key, *rule.free), tuple(cells), speed_known(known), tuple(placed)
+    )
 
 
-def _repeated(cell: Cell) -> bool:
+def _is_repeated(cell: Cell) -> bool:
     return len(cell.all_runs.values) > 1
 
 
-def _parts(cells: Iterable[Cell], rule: FactorRule) -> list[Cell]:
+def _split_cells(cells: Iterable[Cell], rule: FactorRule) -> list[Cell]:
     """Cells of one side each."""
     if not rule.splits:
         return list(cells)
@@ -269,41 +272,41 @@ def _parts(cells: Iterable[Cell], rule: FactorRule) -> list[Cell]:
     ]
 
 
-def _timed(cell: Cell) -> bool:
+def _has_speed(cell: Cell) -> bool:
     return cell.verdict != "invalid" and bool(cell.all_runs.values)
 
 
-def _loose(cell: Cell, rule: FactorRule) -> Hashable:
+def _comparable_key(cell: Cell, rule: FactorRule) -> Hashable:
     """What two figures must share so that their ratio is true."""
     free = (*rule.free, *TERMS)
     if "precision" in rule.free and cell.key.protocol.startswith("published"):
         free = (*free, "batch_size")
     data = None if "data_mode" in rule.free else cell.key.data_sha256
     within = tuple(getattr(cell.trials[0], name) for name in rule.within)
-    return replace(without(cell.key, *free), data_sha256=data), within
+    return replace(without_fields(cell.key, *free), data_sha256=data), within
 
 
-def _strict(cell: Cell, rule: FactorRule) -> Hashable:
-    return without(cell.key, *rule.free), without(cell.length, *rule.free)
+def _equal_key(cell: Cell, rule: FactorRule) -> Hashable:
+    return without_fields(cell.key, *rule.free), without_fields(cell.length, *rule.free)
 
 
-def _newest(cell: Cell) -> tuple[Hashable, ...]:
+def _age_of(cell: Cell) -> tuple[Hashable, ...]:
     """Sorts cells so that the newest comes last; one of repeats goes before a single run."""
-    return _repeated(cell), *cell.turn
+    return _is_repeated(cell), *cell.turn
 
 
 _Row = dict[Pairs, Cell]
 
 
-def _rows(cells: Iterable[Cell], rule: FactorRule) -> list[_Row]:
+def _work_rows(cells: Iterable[Cell], rule: FactorRule) -> list[_Row]:
     """Return a row for each work: cells that differ in the factor alone, then others that differ in terms."""
     rows: list[_Row] = []
-    for alike in grouped_by(cells, lambda cell: _loose(cell, rule)).values():
+    for alike in grouped_by(cells, lambda cell: _comparable_key(cell, rule)).values():
         found: list[_Row] = []
-        ordered = sorted(alike, key=_newest)
+        ordered = sorted(alike, key=_age_of)
         equal = [
             {rule.values(cell.trials[0]): cell for cell in same}
-            for same in grouped_by(ordered, lambda cell: _strict(cell, rule)).values()
+            for same in grouped_by(ordered, lambda cell: _equal_key(cell, rule)).values()
         ]
         for members in sorted(equal, key=len, reverse=True):
             row = next((row for row in found if not row.keys() & members.keys()), None)
@@ -315,66 +318,66 @@ def _rows(cells: Iterable[Cell], rule: FactorRule) -> list[_Row]:
     return rows
 
 
-def _join(others: Iterable[Cell], rows: Sequence[_Row], rule: FactorRule) -> None:
+def _join_others(others: Iterable[Cell], rows: Sequence[_Row], rule: FactorRule) -> None:
     """Adds to each row the newest cell of each other side that did the same, else the same but for terms."""
-    by_work = grouped_by(rows, lambda row: _loose(next(iter(row.values())), rule))
-    strict = {id(row): {_strict(cell, rule) for cell in row.values()} for row in rows}
-    newest = sorted(others, key=_newest, reverse=True)
+    by_work = grouped_by(rows, lambda row: _comparable_key(next(iter(row.values())), rule))
+    strict = {id(row): {_equal_key(cell, rule) for cell in row.values()} for row in rows}
+    newest = sorted(others, key=_age_of, reverse=True)
     for same in (True, False):
         for cell in newest:
-            alike = by_work.get(_loose(cell, rule), [])
-            found = [row for row in alike if _strict(cell, rule) in strict[id(row)]]
+            alike = by_work.get(_comparable_key(cell, rule), [])
+            found = [row for row in alike if _equal_key(cell, rule) in strict[id(row)]]
             for row in found if same else [] if found else alike[:1]:
                 row.setdefault(rule.values(cell.trials[0]), cell)
 
 
-def _side(
+def _compared_side(
     values: Pairs, cells: Sequence[Cell], *, own: bool, failed: Sequence[TrialResult], rule: FactorRule
 ) -> ComparedSide:
     trials = [cell.trials[0] for cell in cells] or [each for each in failed if rule.values(each) == values]
     first = trials[0]
     place = first.machine, first.machine_label, first.device_model
-    return ComparedSide(values, *place, own, tuple(cells), hours_apart(cells))
+    return ComparedSide(values, *place, own, tuple(cells), hour_spread(cells))
 
 
-def _missing(
+def _missing_figures(
     rule: FactorRule,
     sides: Sequence[ComparedSide],
     works: Sequence[ComparedWork],
     failed: Sequence[TrialResult],
 ) -> Iterator[MissingFigure]:
     """Yield each failure, each side without a ratio, and one side of each work without a ratio."""
-    compared = {at for work in works if _counted(work) > 1 for at, cell in enumerate(work.cells) if cell}
+    compared = {at for work in works if _count_sides(work) > 1 for at, cell in enumerate(work.cells) if cell}
     alone: set[int] = set()
     for work in works:
-        told = _counted(work) > 1
+        told = _count_sides(work) > 1
         for at, side in enumerate(sides):
             if work.cells[at] or not side.own:
                 continue
-            found = _reason(rule, side, work, failed)
+            found = _missing_figure(rule, side, work, failed)
             if found.reason in ("failed", "invalid") or not told or at not in compared | alone:
                 told = True
                 alone.add(at)
                 yield found
 
 
-def _counted(work: ComparedWork) -> int:
+def _count_sides(work: ComparedWork) -> int:
     return sum(cell is not None for cell in work.cells)
 
 
-def _reason(
+def _missing_figure(
     rule: FactorRule, side: ComparedSide, work: ComparedWork, failed: Sequence[TrialResult]
 ) -> MissingFigure:
     free = (*rule.free, *TERMS, *MEASURED_FIELDS)
-    wanted = without(work.key, *free)
+    wanted = without_fields(work.key, *free)
     for trial in failed:
-        if rule.values(trial) == side.values and without(trial.key, *free) == wanted and trial.failure:
+        if rule.values(trial) == side.values and without_fields(trial.key, *free) == wanted and trial.failure:
             return MissingFigure(side, work, "failed", trial.failure.reason)
-    if any(without(cell.key, *free) == wanted for cell in side.cells if not _timed(cell)):
+    if any(without_fields(cell.key, *free) == wanted for cell in side.cells if not _has_speed(cell)):
         return MissingFigure(side, work, "invalid")
     there = next(cell for cell in work.cells if cell)
     near = [
-        terms_between(cell, there, _free(rule), {})
+        terms_between(cell, there, _free_fields(rule), {})
         for cell in side.cells
         if (cell.key.workload, cell.key.model) == (there.key.workload, there.key.model)
     ]

@@ -56,25 +56,25 @@ class Figure:
         return Runs(self.values + self.unproven.values, self.blocks + self.unproven.blocks)
 
 
-def figure(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
+def figure_of_runs(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
     """Return the figure of all values; runs with a verdict in `without` are not in its mean.
 
     `in_blocks` says that another hour of the machine may change the values.
     """
     if not runs:
         return Figure(())
-    counted = _of(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
-    interval = _not_below_zero(counted)
+    counted = _runs_with(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
+    interval = _mean_interval(counted)
     return Figure(
         values=counted.values,
         blocks=counted.blocks,
         mean=interval.estimate if interval else counted.mean,
         interval=interval,
-        unproven=_of(runs, ["unproven"], in_blocks) if "unproven" in without else None,
+        unproven=_runs_with(runs, ["unproven"], in_blocks) if "unproven" in without else None,
     )
 
 
-def left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
+def verdicts_left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
     """Return the verdicts whose trials take no part: invalid, and unproven next to three or more proven ones.
 
     Whether a speed settled goes with how high it is. So unproven trials stay in where the mean of the `rates`
@@ -83,20 +83,20 @@ def left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
     unproven, proven = verdicts.count("unproven"), sum(verdict in PROVEN for verdict in verdicts)
     if not unproven or not most_proven(proven, unproven):
         return frozenset({"invalid"})
-    interval = _not_below_zero(_of(rates, PROVEN, True))
-    together = _of(rates, (*PROVEN, "unproven"), True).mean
+    interval = _mean_interval(_runs_with(rates, PROVEN, True))
+    together = _runs_with(rates, (*PROVEN, "unproven"), True).mean
     if interval is not None and together is not None and not interval.includes(together):
         return frozenset({"invalid"})
     return frozenset({"invalid", "unproven"})
 
 
-def _of(runs: Sequence[Run], verdicts: Collection[str], in_blocks: bool) -> Runs:
+def _runs_with(runs: Sequence[Run], verdicts: Collection[str], in_blocks: bool) -> Runs:
     chosen = [run for run in runs if run.verdict in verdicts]
     blocks = tuple(run.block for run in chosen) if in_blocks else ()
     return Runs(tuple(run.value for run in chosen), blocks)
 
 
-def _not_below_zero(runs: Runs) -> Interval | None:
+def _mean_interval(runs: Runs) -> Interval | None:
     """The interval of the mean; what cannot be below zero is not said to be."""
     interval = blocks_interval(runs, paired=True, logs=False)
     if interval is None or interval.low >= 0 or min(runs.values) < 0:

@@ -43,7 +43,7 @@ class NamedSides:
         return rule.values(ratio.of.trials[0]), rule.values(ratio.over.trials[0])
 
     @property
-    def failed(self) -> tuple[MissingFigure, ...]:
+    def failed_works(self) -> tuple[MissingFigure, ...]:
         """The works that the second has, and in which the first failed or has no valid run."""
         first = self.comparison.sides[self.places[0]]
         missing = self.comparison.missing
@@ -60,7 +60,7 @@ def compare_named(
     precisions are compared within a session, other sides by the field that tells them apart. Raises UserError
     where a name is unknown, or names what the other names too.
     """
-    sides = _named(trials, first), _named(trials, second)
+    sides = _named_trials(trials, first), _named_trials(trials, second)
     paths = [{trial.path for trial in side} for side in sides]
     if paths[0] & paths[1]:
         shared = sorted({trial.session for trial in sides[0]} & {trial.session for trial in sides[1]})
@@ -100,7 +100,7 @@ def _newest_works(works: Sequence[ComparedWork]) -> tuple[ComparedWork, ...]:
     return tuple({work.key: work for work in sorted(works, key=newest)}.values())
 
 
-def _named(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
+def _named_trials(trials: Sequence[TrialResult], name: str) -> list[TrialResult]:
     query = " ".join(name.casefold().replace("=", " ").split())
     texts = [[text.casefold() for text in _names_of(trial)] for trial in trials]
     exact = [query in own for own in texts]
@@ -149,7 +149,7 @@ def gate_reasons(found: NamedSides, limit: float) -> tuple[GateReason, ...]:
         for ratio, ends in ranges
         if ends.low <= limit
     ]
-    failed = [GateReason("failed", missing=each) for each in found.failed]
+    failed = [GateReason("failed", missing=each) for each in found.failed_works]
     return (*reasons, *failed, *(() if ranges else (GateReason("nothing-judged"),)))
 
 

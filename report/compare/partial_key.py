@@ -21,7 +21,7 @@ from report.trials.key import (
     ProtocolLength,
     Value,
     grouped_by,
-    without,
+    without_fields,
 )
 
 MEASURED_FIELDS = ("data_sha256", "weights", "weights_sha256")
@@ -64,7 +64,9 @@ def same_but(
     """
 
     def place(item: Keyed) -> GroupPlace:
-        return GroupPlace(without(item.key, *names), tuple(_value(item, part, names) for part in within))
+        return GroupPlace(
+            without_fields(item.key, *names), tuple(_value(item, part, names) for part in within)
+        )
 
     return place
 
@@ -73,7 +75,7 @@ def _value(item: Any, part: str | Callable[[Any], Hashable], names: Sequence[str
     if not isinstance(part, str):
         return part(item)
     value: Hashable = getattr(item.length if hasattr(EMPTY_LENGTH, part) else item, part)
-    return without(value, *names) if isinstance(value, ProtocolLength) else value
+    return without_fields(value, *names) if isinstance(value, ProtocolLength) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class PartialKey:
         )
 
 
-def matched(
+def match_places(
     items: Iterable[T], references: Iterable[R], place: Callable[[T | R], Hashable]
 ) -> Iterator[tuple[T, Sequence[R]]]:
     """Each item with the references in its place, both in the order given; with none where there is none."""
@@ -139,12 +141,12 @@ def matched(
     return ((item, placed.get(place(item), ())) for item in items)
 
 
-def at_same_batch(of: Keyed, references: Iterable[K]) -> K | None:
+def nearest_batch(of: Keyed, references: Iterable[K]) -> K | None:
     """The first reference of the same batch size, else the first of another."""
     return min(references, key=lambda cell: cell.key.batch_size != of.key.batch_size, default=None)
 
 
-def nearest_the_card(items: Iterable[T], key: Callable[[T], Key]) -> list[T]:
+def items_nearest_card(items: Iterable[T], key: Callable[[T], Key]) -> list[T]:
     """Those in the data mode that shows the card best, of the modes there are."""
     modes = grouped_by(items, lambda item: DATA_MODES.index(key(item).data_mode))
     return modes[min(modes)] if modes else []

@@ -17,7 +17,7 @@ from typing import Literal
 
 from harness.record import FULL_PRECISION
 from report.compare.cells import Cell
-from report.compare.partial_key import at_same_batch, matched, same_but
+from report.compare.partial_key import match_places, nearest_batch, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
 from report.trials.trial import TrialResult
 
@@ -58,15 +58,15 @@ def early_gate(fp32: Points, mixed: Points, fp32_norms: Points = (), mixed_norms
     """
     if any(step <= FIRST_STEPS and not math.isfinite(loss) for step, loss in mixed):
         return "departs"
-    losses = _apart(fp32, mixed)
+    losses = _median_difference(fp32, mixed)
     if losses is None:
         return "unknown"
-    norms = _apart(fp32_norms, mixed_norms)
+    norms = _median_difference(fp32_norms, mixed_norms)
     follows = abs(losses) <= FOLLOWS and (norms is None or abs(norms) <= NORMS_FOLLOW)
     return "follows" if follows else "departs"
 
 
-def _apart(fp32: Points, mixed: Points) -> float | None:
+def _median_difference(fp32: Points, mixed: Points) -> float | None:
     """Return the median of mixed ÷ fp32 − 1 over the first steps; null where too few are finite in both."""
     reference = {step: value for step, value in fp32 if step <= FIRST_STEPS and math.isfinite(value)}
     known = [
@@ -80,7 +80,7 @@ def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate]
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
     mixed = [trial for trial in measured if trial.key.precision not in FULL_PRECISION]
-    twins = [(trial, found[-1]) for trial, found in matched(mixed, references, _trial_place) if found]
+    twins = [(trial, found[-1]) for trial, found in match_places(mixed, references, _trial_place) if found]
     return tuple(
         (trial, early_gate(fp32.losses, trial.losses, _norms(fp32), _norms(trial))) for trial, fp32 in twins
     )
@@ -108,34 +108,34 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     """
     mixed = [cell for cell in cells if cell.key.precision not in FULL_PRECISION]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
-    pairs = [(of, at_same_batch(of, twins)) for of, twins in matched(mixed, references, _parity_place)]
-    both = [(of, over) for of, over in pairs if over and not _unjudged(of, over)]
+    pairs = [(of, nearest_batch(of, twins)) for of, twins in match_places(mixed, references, _parity_place)]
+    both = [(of, over) for of, over in pairs if over and not _why_unjudged(of, over)]
     enough = (of for of, over in both if min(cell.figures["quality"].n for cell in (of, over)) >= SEEDS)
     judged = Counter(map(_parity_place, enough))
     return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
-    reason = _unjudged(of, over)
+    reason = _why_unjudged(of, over)
     if reason or over is None:
         return Parity(of, over, None, reason)
     more_is_better = of.trials[0].quality_name in ("accuracy", "auc")
     verdict = non_inferior(
-        _ends(over),
-        _ends(of),
+        _final_qualities(over),
+        _final_qualities(of),
         greater_is_better=more_is_better,
         comparisons=comparisons,
     )
     return Parity(of, over, verdict, "few seeds" if verdict.interval is None else None)
 
 
-def _ends(cell: Cell) -> list[float]:
+def _final_qualities(cell: Cell) -> list[float]:
     """Accuracies, or losses, which perplexities are e to the power of: the margin is one of the loss."""
     by_perplexity = cell.trials[0].quality_name == "perplexity"
     return [math.log(value) if by_perplexity else value for value in cell.figures["quality"].values]
 
 
-def _unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
+def _why_unjudged(of: Cell, over: Cell | None) -> Unjudged | None:
     if over is None:
         return "no reference"
     if of.length.projected or over.length.projected:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean, median, stdev
 from typing import Literal
 
-from report.compare.cells import Cell, side_by_side
+from report.compare.cells import Cell, is_side_by_side
 from report.compare.partial_key import PartialKey, Term
 from report.expected.sizes import DifferenceSize, SystemDifference
 from report.stats.contrast import (
@@ -85,7 +85,7 @@ def work_ratio(
     known = [Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size]
     assumed = (*assumptions(_side_terms(of, hours[0]), _side_terms(over, hours[1])), *known)
     first, second = (speeds(cell, speed, twins=twins) for cell in (of, over))
-    paired = side_by_side(of, over)
+    paired = is_side_by_side(of, over)
     interval = contrast_interval(first, second, paired=paired, assumed=assumed, comparisons=comparisons)
     estimate = interval.estimate if interval else geometric_mean(first.values) / geometric_mean(second.values)
     n = len(first.values), len(second.values)
@@ -109,7 +109,7 @@ def _side_terms(cell: Cell, hours: Assumption | None) -> SideTerms:
     return SideTerms(cell.machine, cell.session, device, cell.blocks, settled, hours)
 
 
-def hours_apart(cells: Sequence[Cell]) -> Assumption | None:
+def hour_spread(cells: Sequence[Cell]) -> Assumption | None:
     """Return how far a machine's blocks of time lie apart, by its work of the most; null below three."""
     most = max(cells, key=lambda cell: cell.blocks, default=None)
     if most is None or most.blocks < BLOCKS_NEEDED:
@@ -130,13 +130,13 @@ def terms_between(
     """Return in what two cells differ besides what is `free`: work, window, software and settings."""
     found = (
         *PartialKey.of(over.key).differences(PartialKey.of(of.key)),
-        *_of_windows(of, over),
-        *_of_stacks(of, over, sizes),
+        *_window_terms(of, over),
+        *_stack_terms(of, over, sizes),
     )
     return tuple(term for term in found if term.field not in free)
 
 
-def _of_windows(of: Cell, over: Cell) -> Iterator[Term]:
+def _window_terms(of: Cell, over: Cell) -> Iterator[Term]:
     lengths = [(cell.length.projected, cell.length.limit) for cell in (of, over)]
     if lengths[0] != lengths[1]:
         yield Term(WINDOW, *map(window_seconds, (of, over)))
@@ -149,7 +149,7 @@ def window_seconds(cell: Cell) -> float | None:
     return median(seconds) if seconds else None
 
 
-def _of_stacks(of: Cell, over: Cell, sizes: Mapping[SystemDifference, DifferenceSize]) -> Iterator[Term]:
+def _stack_terms(of: Cell, over: Cell, sizes: Mapping[SystemDifference, DifferenceSize]) -> Iterator[Term]:
     """Yield all other versions as one term, since their size is known together."""
     versions = {name for cell in (of, over) for name, _ in cell.stack.versions}
     found = [each for each in stack_differences((of.stack, over.stack)) if each[0] not in _BUILD]

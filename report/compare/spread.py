@@ -84,27 +84,27 @@ def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:
     """The proven trials of each unit, on the one card, work and stack that most units of one build ran."""
     timed = [trial for trial in trials if trial.verdict in PROVEN and trial.samples_per_second]
-    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack, _build(trial)))
-    by_unit = (grouped_by(own, _unit) for own in works.values())
+    works = grouped_by(timed, lambda trial: (trial.key, trial.card, trial.stack, _unit_build(trial)))
+    by_unit = (grouped_by(own, _unit_id) for own in works.values())
     known = ({unit: own for unit, own in units.items() if unit} for units in by_unit)
     return max(known, key=len, default={})
 
 
-def _unit(trial: TrialResult) -> str:
+def _unit_id(trial: TrialResult) -> str:
     """The card's own id; a processor is that of its machine."""
     return trial.device_unit or (trial.machine if trial.environment.device == "cpu" else "")
 
 
-def _build(trial: TrialResult) -> tuple[float | None, ...]:
+def _unit_build(trial: TrialResult) -> tuple[float | None, ...]:
     """What makes units alike: of a processor its cores and memory, of a card memory and declared limit."""
     machine = trial.record.machine
     if trial.environment.device == "cpu":
-        return machine.cpu.cores, machine.cpu.threads, machine.cpu.usable, _size(machine.memory_bytes)
+        return machine.cpu.cores, machine.cpu.threads, machine.cpu.usable, _memory_class(machine.memory_bytes)
     limits = [gpu.power_limit_watts for gpu in used_cards(trial.record)] if machine.declared else []
-    return _size(trial.device_memory_bytes), *limits
+    return _memory_class(trial.device_memory_bytes), *limits
 
 
-def _size(memory: int | None) -> float | None:
+def _memory_class(memory: int | None) -> float | None:
     """Its half octave: a machine tells a little less than what it was sold with."""
     return math.floor(2 * math.log2(1.05 * memory)) if memory else None
 

@@ -17,7 +17,7 @@ MOST_COLUMNS = 4
 """More sides are rows of the table, and dots of one strip."""
 
 
-def all_speed(cell: Cell | None) -> float:
+def speed_of_all_runs(cell: Cell | None) -> float:
     """Return the mean speed of all runs that are not invalid; 0 without one."""
     return (cell.all_runs.mean or 0.0) if cell else 0.0
 
@@ -38,7 +38,7 @@ class ShownWork:
     @property
     def fastest(self) -> int:
         """The place of the side with the highest speed."""
-        return max(range(len(self.of.cells)), key=lambda at: all_speed(self.of.cells[at]))
+        return max(range(len(self.of.cells)), key=lambda at: speed_of_all_runs(self.of.cells[at]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,17 @@ class ComparedView:
         comparison, sides = self.comparison, range(len(self.sides))
         ordered = [at for at in sides if any(at in work.placed for work in comparison.works)] or [*sides]
         base = ordered[0]
-        speeds = {at: ratio.estimate for at in ordered if (ratio := comparison.overall(at, base))}
+        speeds = {at: ratio.estimate for at in ordered if (ratio := comparison.mean_of_works(at, base))}
         fastest = max(speeds, key=lambda at: speeds[at], default=base)
         rows = []
         for at in sides:
-            ratio = comparison.overall(fastest, at) if at != fastest and at in speeds else None
+            ratio = comparison.mean_of_works(fastest, at) if at != fastest and at in speeds else None
             time = Quantity(1.0, "ratio") if at == fastest else quantity(ratio) if ratio else None
             rows.append(PlacedSide(at, comparison.places[at], time, ratio.n[::-1] if ratio else (0, 0)))
         return sorted(rows, key=lambda row: (row.time is None, (row.time and row.time.value) or 0.0))
 
 
-def viewed(comparison: Comparison, analysis: Analysis, systems: Systems) -> ComparedView:
+def view_comparison(comparison: Comparison, analysis: Analysis, systems: Systems) -> ComparedView:
     """Return a comparison as the page shows it."""
     works = sorted(comparison.works, key=lambda work: -sum(cell is not None for cell in work.cells))
     names = named_works([work.key for work in works])
@@ -109,11 +109,11 @@ def viewed(comparison: Comparison, analysis: Analysis, systems: Systems) -> Comp
     if comparison.factor != "machine" and len(set(done_on)) > 1:
         names = [name.on(system) for name, system in zip(names, done_on, strict=True)]
     alike = len({work.key.precision for work in works}) == 1
-    shown = [_shown(work, name, comparison, alike) for work, name in zip(works, names, strict=True)]
+    shown = [_shown_work(work, name, comparison, alike) for work, name in zip(works, names, strict=True)]
     return ComparedView(comparison, named_sides(comparison, analysis, systems), tuple(shown))
 
 
-def _shown(work: ComparedWork, name: WorkName, comparison: Comparison, alike: bool) -> ShownWork:
+def _shown_work(work: ComparedWork, name: WorkName, comparison: Comparison, alike: bool) -> ShownWork:
     """Return one work by its name; `alike` says that all works have one precision."""
     in_precision = f"in {name.precision}" if name.precision and not alike else ""
     short = " ".join(filter(None, (name.model, in_precision, name.apart and f"({name.apart})")))
@@ -125,7 +125,7 @@ def _shown(work: ComparedWork, name: WorkName, comparison: Comparison, alike: bo
     return ShownWork(name, short, work, base, ratios, missing)
 
 
-def beside(analysis: Analysis, systems: Systems) -> Sequence[ComparedView] | None:
+def view_others(analysis: Analysis, systems: Systems) -> Sequence[ComparedView] | None:
     """Return the comparisons by what else differs; null where nothing does."""
-    found = (viewed(comparison, analysis, systems) for comparison in analysis.beside)
+    found = (view_comparison(comparison, analysis, systems) for comparison in analysis.beside)
     return [replace(view, works=view.compared) for view in found] or None

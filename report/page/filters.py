@@ -43,11 +43,11 @@ UNKNOWN = "–"
 GIB = 2**30
 
 
-def work(cell: Cell, among: Iterable[Cell]) -> str:
+def work_name(cell: Cell, among: Iterable[Cell]) -> str:
     """Return 'ResNet-18, fp32-ieee, tuned', with what distinguishes it from cells `among` of that name."""
     key = cell.key
     others = (other.key for other in among if other.key.precision == key.precision)
-    return f"{text.model_name(key.model)}, {key.precision}{setting(key)}{apart(key, others)}"
+    return f"{text.model_name(key.model)}, {key.precision}{setting_words(key)}{distinction(key, others)}"
 
 
 def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
@@ -55,31 +55,31 @@ def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
     return list({cell.key: cell for cell in cells}.values())
 
 
-def apart(key: Key, among: Iterable[Key]) -> str:
+def distinction(key: Key, among: Iterable[Key]) -> str:
     """Return ', protocol warmed/1, workers 24': a key's difference from equal models in `among`.
 
     It is empty where they do not differ.
     """
-    named = (key.workload, key.model, setting(key))
-    alike = {other for other in among if (other.workload, other.model, setting(other)) == named}
+    named = (key.workload, key.model, setting_words(key))
+    alike = {other for other in among if (other.workload, other.model, setting_words(other)) == named}
     options = {name for other in (key, *alike) for name, _ in other.options} - {*TOLD_BY_SETTING}
     parts = []
     for name in ("protocol", "data_mode", *sorted(options), *SIZES):
-        value = _value(key, name)
-        same = {other for other in alike if _value(other, name) == value}
+        value = _key_value(key, name)
+        same = {other for other in alike if _key_value(other, name) == value}
         if len(same) < len(alike) and value is not None:
             parts.append(VALUE_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value))
         alike = same
     return "".join(f", {text.clean(part, 40)}" for part in parts)
 
 
-def _value(key: Key, name: str) -> Value:
+def _key_value(key: Key, name: str) -> Value:
     options = dict(key.options)
     found: Value = options.get(name) if name in options else getattr(key, name, None)
     return found
 
 
-def setting(key: Key) -> str:
+def setting_words(key: Key) -> str:
     """What besides batch and data marks a work: ', chainer, 2 devices on 2 nodes (ddp)'; else empty."""
     options = dict(key.options)
     way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
@@ -101,52 +101,54 @@ def missing_words(missing: MissingFigure) -> str:
     return missing.reason.replace("-", " ")
 
 
-def details(key: Key, epochs: int) -> str:
+def work_details(key: Key, epochs: int) -> str:
     """What a group of bars is of, besides its model: 'CIFAR-100, 30 epochs'."""
     parts = [DATA_SETS.get(key.workload, "")]
     parts += [text.count(epochs, "epoch")] if epochs else []
     return ", ".join(part for part in parts if part)
 
 
-def value(quantity: Quantity | None) -> str:
+def value_text(quantity: Quantity | None) -> str:
     """A quantity without its range: '1.43 ×', '28 min', '5.6 GiB', '1,010 images/s'."""
     if quantity is None or quantity.value is None or not math.isfinite(quantity.value):
         return UNKNOWN
-    written = _written(quantity.value, quantity.unit, _digits(quantity), quantity.value)
+    written = _number_and_unit(quantity.value, quantity.unit, _digits_allowed(quantity), quantity.value)
     return NBSP.join(filter(None, written))
 
 
-def span(quantity: Quantity | None) -> str:
+def range_text(quantity: Quantity | None) -> str:
     """The range of a quantity without its unit: '1.35 to 1.47'; empty where there is none."""
     if quantity is None or quantity.value is None or quantity.low is None or quantity.high is None:
         return ""
-    digits = _digits(quantity)
-    ends = (_written(end, quantity.unit, digits, quantity.value) for end in (quantity.low, quantity.high))
+    digits = _digits_allowed(quantity)
+    ends = (
+        _number_and_unit(end, quantity.unit, digits, quantity.value) for end in (quantity.low, quantity.high)
+    )
     return f"{NBSP}to{NBSP}".join(number for number, _ in ends)
 
 
-def times(quantity: Quantity | None) -> str:
+def times_text(quantity: Quantity | None) -> str:
     """A ratio for a sentence: '1.43 times'."""
     if quantity is None or quantity.value is None:
         return UNKNOWN
     return f"{text.times(quantity.value)}{NBSP}times"
 
 
-def stated_times(quantity: Quantity) -> str:
+def stated_times_text(quantity: Quantity) -> str:
     """The same, or 'about 2.0 times' without a range: few runs bear no more."""
     if quantity.low is None and quantity.value is not None and quantity.value >= 2:
         return f"about{NBSP}{quantity.value:.2g}{NBSP}times"
-    return times(quantity)
+    return times_text(quantity)
 
 
-def stated(quantity: Quantity) -> str:
+def value_or_range(quantity: Quantity) -> str:
     """A quantity without its range, or the range alone where it is wider than the value."""
     low, high, value_ = quantity.low, quantity.high, quantity.value
     wide = low is not None and high is not None and value_ is not None and high - low > abs(value_)
-    return f"{span(quantity)} {quantity.unit}" if wide else value(quantity)
+    return f"{range_text(quantity)} {quantity.unit}" if wide else value_text(quantity)
 
 
-def expected(cell: Cell, should: Mapping[str, ExpectedValue]) -> Quantity | None:
+def over_expected(cell: Cell, should: Mapping[str, ExpectedValue]) -> Quantity | None:
     """A speed over what other cards' records lead one to expect, with a range for nine in ten."""
     said, speed = should.get(cell.trials[0].path), cell.throughput.mean
     return (
@@ -154,7 +156,7 @@ def expected(cell: Cell, should: Mapping[str, ExpectedValue]) -> Quantity | None
     )
 
 
-def spread(quantity: Quantity | None) -> str:
+def spread_text(quantity: Quantity | None) -> str:
     """Half the width of a range in percent of its value: '± 3 %'; empty where there is none."""
     if quantity is None or not quantity.value or quantity.low is None or quantity.high is None:
         return ""
@@ -162,14 +164,14 @@ def spread(quantity: Quantity | None) -> str:
     return f"±{NBSP}{text.number(half * 100, 2 if half < 0.1 else 1)}{NBSP}%"
 
 
-def _digits(quantity: Quantity) -> int:
+def _digits_allowed(quantity: Quantity) -> int:
     """Return as many digits as the range allows; three where there is none."""
     if quantity.low is None or quantity.high is None or not quantity.value:
         return 3
     return max(2, text.digits_of(quantity.value, quantity.low, quantity.high))
 
 
-def _written(number: float, unit: str, digits: int, beside: float) -> tuple[str, str]:
+def _number_and_unit(number: float, unit: str, digits: int, beside: float) -> tuple[str, str]:
     """A number and its unit, which is the one that `beside` is written in."""
     if unit == "ratio":
         return text.times(number), "×"
@@ -183,11 +185,11 @@ def _written(number: float, unit: str, digits: int, beside: float) -> tuple[str,
     if unit == "accuracy":
         return f"{number * 100:.1f}", "%"
     if unit == "seconds":
-        return _duration(number, beside, digits)
+        return _duration_text(number, beside, digits)
     return (f"{number:,.0f}", "") if unit == "count" else (text.rounded(number, digits), unit)
 
 
-def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
+def _duration_text(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     """A time in the unit that people use for one as long as `beside`."""
     for least, size, name in ((172800, 86400, "days"), (5400, 3600, "h"), (90, 60, "min")):
         if beside >= least:
@@ -197,12 +199,12 @@ def _duration(seconds: float, beside: float, digits: int) -> tuple[str, str]:
     return text.rounded(seconds, digits), "s"
 
 
-def figure(number: float | None, unit: str = "") -> str:
+def figure_text(number: float | None, unit: str = "") -> str:
     """A number without a range in a unit, three digits: '12.3 GB/s'."""
-    return value(Quantity(number, unit))
+    return value_text(Quantity(number, unit))
 
 
-def listed(parts: Sequence[Any], word: str = "and") -> Any:
+def join_listed(parts: Sequence[Any], word: str = "and") -> Any:
     """'a, b and c', of texts or of marked-up names."""
     items = list(parts)
     if len(items) < 2:
@@ -220,26 +222,26 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def capital(words: str) -> str:
+def capitalise(words: str) -> str:
     """Words at the beginning of a sentence; marks around them stay."""
     marked = re.sub(r"^((?:<[^>]*>)*)(\w)", lambda match: match[1] + match[2].upper(), str(words))
     return Markup(marked) if isinstance(words, Markup) else marked
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    "value": value,
-    "span": span,
-    "spread": spread,
-    "times": times,
+    "value": value_text,
+    "span": range_text,
+    "spread": spread_text,
+    "times": times_text,
     "times_alone": lambda quantity: text.times(quantity.value),
-    "stated": stated,
-    "stated_times": stated_times,
-    "expected": expected,
+    "stated": value_or_range,
+    "stated_times": stated_times_text,
+    "expected": over_expected,
     "named": lambda system, name: name(system),
     "breakdown": time_breakdown,
-    "figure": figure,
+    "figure": figure_text,
     "count": text.count,
-    "listed": listed,
+    "listed": join_listed,
     "day": text.day,
     "ordinal": ordinal,
     "clean": text.clean,
@@ -248,10 +250,10 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "rate_unit": rate_unit,
     "label": finding_label,
     "speedup_limit": speedup_limit,
-    "capital": capital,
+    "capital": capitalise,
     "card": text.short_card,
     "model": text.model_name,
-    "setting": setting,
-    "work": work,
+    "setting": setting_words,
+    "work": work_name,
     "missing": missing_words,
 }

@@ -13,7 +13,7 @@ from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.style import Form
 from report.compare.cells import Cell
 from report.compare.comparison import Comparison
-from report.page.filters import work
+from report.page.filters import work_name
 from report.page.side_names import way_name
 from report.page.values import NamedSystem, Picture, Systems
 from report.trials.key import grouped_by
@@ -30,15 +30,15 @@ QUALITIES: dict[str, tuple[str, Form]] = {
 CLOCK = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
 
 
-def together(cells: Sequence[Cell], analysis: Analysis, systems: Systems) -> tuple[CurvePanel, ...]:
+def workload_panels(cells: Sequence[Cell], analysis: Analysis, systems: Systems) -> tuple[CurvePanel, ...]:
     """All curves of one workload's cells that have something to show."""
     drawn = [
-        learning(cells, analysis.evidence.claims.workload_curves(cells[0].key.workload), systems),
+        learning_panel(cells, analysis.evidence.claims.workload_curves(cells[0].key.workload), systems),
     ]
     return tuple(panel for panel in drawn if panel is not None)
 
 
-def picture(name: str, shown: tuple[CurvePanel, ...], title: str = "") -> Picture:
+def panels_picture(name: str, shown: tuple[CurvePanel, ...], title: str = "") -> Picture:
     """Return panels next to each other as one picture of that name."""
     return Picture(name, Curves(shown), "; ".join(panel.title or panel.note for panel in shown), title)
 
@@ -74,7 +74,7 @@ def quality_over_time(runs: Sequence[tuple[str, TrialResult]], target: float) ->
     return CurvePanel("", f"{title.lower()} by {unit} of training", drawn, form, zero=False)
 
 
-def learning(
+def learning_panel(
     cells: Sequence[Cell], published: Sequence[PublishedCurve], systems: Systems
 ) -> CurvePanel | None:
     """Return the quality by epoch of the work with the most epochs, else a loss; with what was published."""
@@ -91,7 +91,7 @@ def learning(
                     for c in published
                     if (c.protocol, c.side.model.casefold()) == (protocol, model.casefold())
                 )
-                lines += (_behind(curve, getattr(curve, field)) for curve in alike)
+                lines += (_published_line(curve, getattr(curve, field)) for curve in alike)
             trials = [trial for cell in members for trial in cell.trials]
             name = next((trial.quality_name for trial in trials if trial.quality_name), "loss")
             title, form = QUALITIES[name] if field == "quality" else ("Validation loss", "number")
@@ -111,15 +111,15 @@ def _by_epoch(cell: Cell, among: Sequence[Cell], field: str, systems: Systems) -
         values = [(float(e.index), getattr(e, field)) for e in trial.epochs if e.complete]
         points = tuple((at, value) for at, value in values if value is not None)
         if points:
-            yield CurveLine(work(cell, among), points, systems.of(cell).slot, stroke)
+            yield CurveLine(work_name(cell, among), points, systems.of(cell).slot, stroke)
 
 
-def _behind(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
+def _published_line(curve: PublishedCurve, values: Sequence[float]) -> CurveLine:
     points = tuple((float(epoch), value) for epoch, value in zip(curve.epochs, values, strict=True))
     return CurveLine("published", points, published=True)
 
 
-def devices(comparison: Comparison, sides: Sequence[NamedSystem]) -> CurvePanel | None:
+def scaling_panel(comparison: Comparison, sides: Sequence[NamedSystem]) -> CurvePanel | None:
     """Return the speed-up over one device by devices, with the ideal, of the work that most sides did."""
     work = max(comparison.works, key=lambda work: sum(cell is not None for cell in work.cells))
     known = [at for at, cell in enumerate(work.cells) if cell]

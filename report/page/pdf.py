@@ -24,7 +24,7 @@ _ARGUMENTS = (
 )
 
 
-def browser(find: Callable[[str], str | None] = shutil.which) -> str:
+def find_browser(find: Callable[[str], str | None] = shutil.which) -> str:
     """The first of the browsers on the PATH; raises MachineError where there is none."""
     for name in BROWSERS:
         path = find(name)
@@ -43,7 +43,12 @@ def write(page: Path, target: Path, *, root: bool = False) -> Path:
     """
     target.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpudyno-pdf-") as profile:
-        line = [browser(), *_ARGUMENTS, f"--user-data-dir={profile}", f"--print-to-pdf={target.resolve()}"]
+        line = [
+            find_browser(),
+            *_ARGUMENTS,
+            f"--user-data-dir={profile}",
+            f"--print-to-pdf={target.resolve()}",
+        ]
         # Chromium refuses to start as root inside its sandbox, and the page is our own.
         line += ["--no-sandbox"] if root else []
         try:
@@ -51,14 +56,14 @@ def write(page: Path, target: Path, *, root: bool = False) -> Path:
                 [*line, page.resolve().as_uri()], capture_output=True, text=True, timeout=LONGEST, check=False
             )
         except subprocess.TimeoutExpired:
-            raise _failed(f"it did not end within {LONGEST:.0f} s") from None
+            raise _print_failure(f"it did not end within {LONGEST:.0f} s") from None
     if done.returncode or not target.exists():
         reason = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise _failed(reason[:200])
+        raise _print_failure(reason[:200])
     return target
 
 
-def _failed(why: str) -> GpudynoError:
+def _print_failure(why: str) -> GpudynoError:
     return GpudynoError(
         f"Chromium printed no PDF ({why})", remedy="print the page's index.html from any browser"
     )

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from report.analysis import Analysis
 from report.charts.card import ShareCard, draw_card
-from report.charts.drawing import as_png, draw, undrawn
+from report.charts.drawing import as_png, draw_chart, words_alone
 from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
@@ -82,7 +82,7 @@ class _Drawings:
     def on_page(self, picture: Picture, title: str, sub: str = "") -> Markup:
         """The picture as SVG in both layouts; as a file it has its title in it."""
         if picture.name not in self.pages:
-            self._draw(picture, _words(title), _words(sub))
+            self._draw(picture, _plain_words(title), _plain_words(sub))
         return self.pages[picture.name]
 
     def in_markdown(self, picture: Picture, title: str, sub: str = "") -> Markup:
@@ -93,9 +93,9 @@ class _Drawings:
 
     def _draw(self, picture: Picture, title: str, sub: str) -> None:
         if self.drawn:
-            drawing = draw(picture.chart, picture.name, title, sub, picture.alt)
+            drawing = draw_chart(picture.chart, picture.name, title, sub, picture.alt)
         else:
-            drawing = undrawn(picture.name, title, picture.alt)
+            drawing = words_alone(picture.name, title, picture.alt)
         self.pages[picture.name] = Markup(drawing.page)
         self.files[f"{picture.name}.svg"] = drawing.file.encode()
         if self.png:
@@ -122,9 +122,9 @@ def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
 
 def render_gallery(entries: Sequence[GalleryEntry]) -> str:
     """Return the page of cards that leads to each entry's own page, in a folder named by its session."""
-    sheet = _made("page.css", HTML, lambda *_: Markup(""), dark=DARK)
+    sheet = _fill_template("page.css", HTML, lambda *_: Markup(""), dark=DARK)
     given = {"sheet": Markup(sheet), "sheet_hash": _digest(sheet), "entries": entries}
-    return _made("gallery.html", HTML, lambda *_: Markup(""), **given)
+    return _fill_template("gallery.html", HTML, lambda *_: Markup(""), **given)
 
 
 def share_card(given: Mapping[str, Any]) -> ShareCard:
@@ -137,12 +137,12 @@ def share_card(given: Mapping[str, Any]) -> ShareCard:
     return ShareCard(about, headline, title, doubt, source, picture and picture.chart)
 
 
-def answer(headline: Sentence) -> str:
+def answer_text(headline: Sentence) -> str:
     """Return a headline as the terminal shows it."""
     return _markdown("answer.md", lambda *_: Markup(""), str, headline=headline).replace("**", "").strip()
 
 
-def clause(order: Analysis, command: str) -> str:
+def clause_text(order: Analysis, command: str) -> str:
     """What a delivered machine must reach, as the terminal shows it: the page's own table and words.
 
     `command` is what answers on that machine.
@@ -151,7 +151,7 @@ def clause(order: Analysis, command: str) -> str:
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
-def comparison(
+def comparison_text(
     found: NamedSides,
     differ: Iterable[str],
     limit: float | None,
@@ -165,7 +165,7 @@ def comparison(
 
 def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     def made(name: str, **more: Any) -> str:
-        return _made(name, HTML, drawings.on_page, **more)
+        return _fill_template(name, HTML, drawings.on_page, **more)
 
     sheet, script = made("page.css", dark=DARK), made("page.js")
     return made(
@@ -179,11 +179,11 @@ def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
 
 
 def _markdown(name: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any) -> str:
-    written = _made(name, _Syntax("macros.md", escaped, ("`", "`")), drawing, **given)
+    written = _fill_template(name, _Syntax("macros.md", escaped, ("`", "`")), drawing, **given)
     return _TABLE_ROWS.sub("", re.sub(r"\n{3,}", "\n\n", written))
 
 
-def _made(name: str, syntax: _Syntax, drawing: Callable[..., Markup], **given: Any) -> str:
+def _fill_template(name: str, syntax: _Syntax, drawing: Callable[..., Markup], **given: Any) -> str:
     template = _environment().get_template(name)
     return template.render(syntax=syntax, macros=syntax.macros, draw=drawing, **given)
 
@@ -212,24 +212,24 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
-        finalize=_written,
+        finalize=_escape_value,
     )
     made.filters.update(
         {
             **FILTERS,
             **_READING,
-            "unbroken": _unbroken,
-            "written": _written,
+            "unbroken": _keep_unbroken,
+            "written": _escape_value,
             "clean": _clean,
             "as_column": _as_column,
         }
     )
-    made.globals.update(as_column=_as_column, coded=_coded, level=f"{LEVEL * 100:.0f}\N{NO-BREAK SPACE}%")
+    made.globals.update(as_column=_as_column, coded=_code_line, level=f"{LEVEL * 100:.0f}\N{NO-BREAK SPACE}%")
     return made
 
 
 @pass_context
-def _written(context: Context, value: object) -> Markup:
+def _escape_value(context: Context, value: object) -> Markup:
     """What a template writes: words by the text's own syntax, marks as they are."""
     return value if isinstance(value, Markup) else Markup(context["syntax"].escaped(str(value)))
 
@@ -240,7 +240,7 @@ def _clean(context: Context, value: object, limit: int = 80) -> Markup:
     return Markup(context["syntax"].escaped(clean(value, limit)))
 
 
-def _unbroken(words: object) -> Markup:
+def _keep_unbroken(words: object) -> Markup:
     """Return HTML whose short names with a hyphen stay on one line: 'ResNet-18', 'fp32-ieee'."""
 
     def kept(found: re.Match[str]) -> str:
@@ -250,7 +250,7 @@ def _unbroken(words: object) -> Markup:
     return Markup(_HYPHENED.sub(kept, escape(words)))
 
 
-def _coded(line: str) -> Markup:
+def _code_line(line: str) -> Markup:
     """A line as Markdown's code."""
     return Markup(f"`{str(line).replace('`', '')}`")
 
@@ -264,7 +264,7 @@ def _as_column(column: Any) -> dict[str, Any]:
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
 
 
-def _words(markup: str) -> str:
+def _plain_words(markup: str) -> str:
     """A template's words without their marks."""
     return Markup(markup).striptags() if isinstance(markup, Markup) else str(markup)
 

@@ -11,7 +11,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
 from report.compare.comparison import ComparedSide, Comparison
-from report.page.filters import apart, setting
+from report.page.filters import distinction, setting_words
 from report.page.values import NamedSystem, Systems
 from report.trials.key import Key
 
@@ -38,11 +38,14 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
     factor, sides = comparison.factor, comparison.sides
     if factor == "machine":
         cells = (next((c for w in comparison.works if (c := w.cells[at])), None) for at in range(len(sides)))
-        found = [systems.of(cell) if cell else _bare(side) for cell, side in zip(cells, sides, strict=True)]
+        found = [
+            systems.of(cell) if cell else _system_without_figure(side)
+            for cell, side in zip(cells, sides, strict=True)
+        ]
         several = len(set(found)) < len(found)
-        return tuple(map(_of_session, found, sides)) if several else tuple(found)
-    names = _stacks(comparison, analysis) if factor == "stack" else None
-    name = _NAMES.get(factor, _value)
+        return tuple(map(_session_system, found, sides)) if several else tuple(found)
+    names = _stack_names(comparison, analysis) if factor == "stack" else None
+    name = _NAMES.get(factor, _value_name)
     values = [dict(side.values) for side in sides]
     unnamed = None
     if factor == "loader" and len({each["data_mode"] for each in values}) == 1:
@@ -57,22 +60,22 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
     )
 
 
-def _of_session(system: NamedSystem, side: ComparedSide) -> NamedSystem:
+def _session_system(system: NamedSystem, side: ComparedSide) -> NamedSystem:
     """'EPYC of 20261121-cb7a72': the machine in one of the sessions that were named together."""
     return replace(system, name=f"{system.name} of {dict(side.values)['session']}")
 
 
-def _bare(side: ComparedSide) -> NamedSystem:
+def _system_without_figure(side: ComparedSide) -> NamedSystem:
     """One without a figure."""
     return NamedSystem(side.machine, side.card, text.short_card(side.card), 1, own=side.own)
 
 
-def _value(side: ComparedSide) -> str:
+def _value_name(side: ComparedSide) -> str:
     """'fp16-master', 'B'"""
     return text.clean(", ".join(str(value) for _, value in side.values) or "default", 40)
 
 
-def _devices(side: ComparedSide) -> str:
+def _devices_name(side: ComparedSide) -> str:
     """'4 processes' of one processor, '4 devices (DistributedDataParallel)'"""
     cell = side.cells[0] if side.cells else None
     count = int(dict(side.values).get("gpus") or 1)
@@ -82,7 +85,7 @@ def _devices(side: ComparedSide) -> str:
     return text.count(count, "device") + (f" ({way_name(cell)})" if count > 1 else "")
 
 
-def _framework(side: ComparedSide) -> str:
+def _framework_name(side: ComparedSide) -> str:
     measured = side.cells[0].trials[0].record.measurement if side.cells else None
     used, value = measured.framework if measured else None, dict(side.values).get("framework", "")
     way = way_name(side.cells[0]) if side.cells else ""
@@ -91,13 +94,13 @@ def _framework(side: ComparedSide) -> str:
     return f"{name} ({way})" if way else name
 
 
-def _batch(side: ComparedSide) -> str:
+def _batch_name(side: ComparedSide) -> str:
     values = dict(side.values)
     ranks = values.get("virtual_ranks")
     return f"the batch of {ranks} devices" if ranks else f"batch {values.get('batch_size')}"
 
 
-def _loader(side: ComparedSide) -> str:
+def _loader_name(side: ComparedSide) -> str:
     values = dict(side.values)
     workers = values.get("workers")
     parts = [str(values["loader"])] if "loader" in values else []
@@ -105,27 +108,27 @@ def _loader(side: ComparedSide) -> str:
     return text.clean(", ".join(parts) or f"{values['data_mode']} data", 40)
 
 
-def _model(side: ComparedSide) -> str:
+def _model_side(side: ComparedSide) -> str:
     return text.model_name(str(dict(side.values)["model"]))
 
 
-def _unit(side: ComparedSide) -> str:
+def _unit_name(side: ComparedSide) -> str:
     gpu = next((gpu for cell in side.cells for gpu in used_cards(cell.trials[0].record)), None)
     name = f"card {gpu.index} ({gpu.bus})" if gpu and gpu.bus else str(dict(side.values).get("unit"))[:6]
     return f"{text.short_card(side.card)} {name}"
 
 
 _NAMES: Mapping[Factor, Callable[[ComparedSide], str]] = {
-    "gpus": _devices,
-    "framework": _framework,
-    "batch": _batch,
-    "loader": _loader,
-    "model": _model,
-    "unit": _unit,
+    "gpus": _devices_name,
+    "framework": _framework_name,
+    "batch": _batch_name,
+    "loader": _loader_name,
+    "model": _model_side,
+    "unit": _unit_name,
 }
 
 
-def _stacks(comparison: Comparison, analysis: Analysis) -> tuple[str, ...]:
+def _stack_names(comparison: Comparison, analysis: Analysis) -> tuple[str, ...]:
     """'torch 2.13.0' and 'torch 2.12.1' where packages alone were asked for, else images."""
     session = analysis.leading_session
     asked = session.against.asked if session and session.against else ()
@@ -168,10 +171,10 @@ class WorkName:
 
 def named_works(keys: Sequence[Key]) -> list[WorkName]:
     """Return the name of each work, with what distinguishes works of one model."""
-    settings = len({setting(key) for key in keys}) > 1
+    settings = len({setting_words(key) for key in keys}) > 1
     found = []
     for key in keys:
         alike = [other for other in keys if other.precision == key.precision]
-        rest = f"{setting(key) if settings else ''}{apart(key, alike)}"
+        rest = f"{setting_words(key) if settings else ''}{distinction(key, alike)}"
         found.append(WorkName(text.model_name(key.model), key.precision, rest.removeprefix(", ")))
     return found

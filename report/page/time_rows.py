@@ -9,7 +9,7 @@ from report import text
 from report.charts.marks import KeyEntry, Look
 from report.charts.rows import Mark, RowGroup, ScaleRow
 from report.compare.cells import Cell
-from report.page.filters import UNKNOWN, figure
+from report.page.filters import UNKNOWN, figure_text
 from report.page.values import NamedSystem
 from report.trials.trial import PROVEN
 
@@ -28,13 +28,13 @@ def published_row(claim: Claim, seconds: float, *, loader: bool) -> ScaleRow:
     """A published time over `seconds`; `loader` says that another one fed it."""
     value = claim.value or 0.0
     note = ", ".join(filter(None, (claim.of.precision, "other loader" if loader else "")))
-    mark, said = Mark(value / seconds, look="published"), figure(value, "seconds")
+    mark, said = Mark(value / seconds, look="published"), figure_text(value, "seconds")
     return ScaleRow(
         text.short_card(claim.of.card or UNKNOWN), (mark,), note, said, text.times(value / seconds)
     )
 
 
-def key_of(systems: Sequence[NamedSystem]) -> tuple[KeyEntry, ...]:
+def key_of_systems(systems: Sequence[NamedSystem]) -> tuple[KeyEntry, ...]:
     """Return the words of every look; a chart keeps the words that it uses."""
     by_slot = {system.slot: system for system in reversed(systems)}
     shown = [by_slot[slot] for slot in sorted(by_slot)]
@@ -45,7 +45,7 @@ def key_of(systems: Sequence[NamedSystem]) -> tuple[KeyEntry, ...]:
     )
 
 
-def described(groups: Sequence[RowGroup]) -> str:
+def describe_rows(groups: Sequence[RowGroup]) -> str:
     """What rows show, for those who cannot see them."""
     return "; ".join(
         f"{group.label}: " + ", ".join(f"{row.label} {row.note} {row.text}" for row in group.rows)
@@ -53,7 +53,7 @@ def described(groups: Sequence[RowGroup]) -> str:
     )
 
 
-def with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple[RowGroup, ...]:
+def groups_with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple[RowGroup, ...]:
     """The first groups that have so many rows together, one at least."""
     kept: list[RowGroup] = []
     for group in groups:

@@ -28,24 +28,24 @@ def timelines(cell: Cell, name: str, slot: int) -> Picture:
     watched = [(trial, read) for trial in chosen if (read := trial.record.telemetry) and read.times.values()]
     traces: dict[tuple[str, str], list[CurveLine]] = {}
     for trial, read in watched:
-        for title, unit, stats in _read(read):
+        for title, unit, stats in _traces_read(read):
             if stats and any(value is not None for value in stats.mean.values()):
                 size = GIB if unit == "GiB" else 1
-                points = tuple((at, value / size) for at, value in _thinned(read, stats.mean.values()))
-                traces.setdefault((title, unit), []).append(_line(trial, points, slot))
+                points = tuple((at, value / size) for at, value in _thin_readings(read, stats.mean.values()))
+                traces.setdefault((title, unit), []).append(_trial_line(trial, points, slot))
     windows = max((read.windows for _, read in watched), key=len, default=())
-    panels = [_steps(chosen, slot)]
+    panels = [_steps_panel(chosen, slot)]
     for (title, unit), lines in traces.items():
         zero = unit not in ("MHz", "°C")
         panels.append(CurvePanel(title, f"{unit} by second", tuple(lines), zero=zero, shaded=windows))
     return Picture(name, Curves(tuple(panels)), "; ".join(f"{panel.title}, {panel.note}" for panel in panels))
 
 
-def _line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:
+def _trial_line(trial: TrialResult, points: CurvePoints, slot: int) -> CurveLine:
     return CurveLine("", points, slot, stroke=DOUBTFUL if trial.causes else 0)
 
 
-def _steps(trials: Sequence[TrialResult], slot: int) -> CurvePanel:
+def _steps_panel(trials: Sequence[TrialResult], slot: int) -> CurvePanel:
     """Return the least and the most of a few steps at a time; the background of cut steps is pale."""
     lines, cut = [], 0
     for trial in trials:
@@ -58,13 +58,13 @@ def _steps(trials: Sequence[TrialResult], slot: int) -> CurvePanel:
         for start, stop in _buckets(len(took), MOST_STEPS):
             middle, part = (start + stop) / 2 * each, took[start:stop]
             points += ((middle, min(*part, top)), (middle, min(max(part), top)))
-        lines.append(_line(trial, tuple(points), slot))
+        lines.append(_trial_line(trial, tuple(points), slot))
         cut = max(cut, summary.steady.first_step)
     shaded = ((0.0, float(cut)),) if cut else ()
     return CurvePanel("step time", "ms by step", tuple(lines), shaded=shaded)
 
 
-def _read(telemetry: Telemetry) -> Iterator[tuple[str, str, TraceStats | None]]:
+def _traces_read(telemetry: Telemetry) -> Iterator[tuple[str, str, TraceStats | None]]:
     """Yield what may have been read, by its name and unit."""
     for card in telemetry.cards[:MOST_CARDS]:
         before = f"card {card.index} " if len(telemetry.cards) > 1 else ""
@@ -80,7 +80,7 @@ def _read(telemetry: Telemetry) -> Iterator[tuple[str, str, TraceStats | None]]:
     yield "host memory", "GiB", telemetry.cpu.memory_used_bytes
 
 
-def _thinned(read: Telemetry, values: Sequence[float | None]) -> CurvePoints:
+def _thin_readings(read: Telemetry, values: Sequence[float | None]) -> CurvePoints:
     """Return means of equal counts of readings by their time, and a gap where nothing is known."""
     pairs, points = list(zip(read.times.values(), values, strict=False)), []
     for start, stop in _buckets(len(pairs), MOST_VALUES):

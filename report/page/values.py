@@ -100,13 +100,13 @@ class Picture:
 
 def quantity(of: QuantitySource, unit: str = "ratio") -> Quantity:
     """A value with its range; without one where it has none, or one without width."""
-    value, low, high = _with_ends(of)
+    value, low, high = _value_and_ends(of)
     if low is None or high is None or low == high:
         return Quantity(value, unit)
     return Quantity(value, unit, low, high)
 
 
-def _with_ends(of: QuantitySource) -> tuple[float | None, float | None, float | None]:
+def _value_and_ends(of: QuantitySource) -> tuple[float | None, float | None, float | None]:
     if isinstance(of, tuple):
         low, value, high = of
         return value, low, high
@@ -179,10 +179,10 @@ def systems_of(analysis: Analysis) -> Systems:
         )
         for machine, card in ordered
     ]
-    return Systems(_told_apart(found, analysis))
+    return Systems(_tell_apart(found, analysis))
 
 
-def _told_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
+def _tell_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
     """Tell systems of one name apart by their machines' labels, and equal labels by the start of an id."""
     alike = {(system.machine, system.name.rpartition(SEVERAL)[2]) for system in found}
     counted = Counter(name for _, name in alike)

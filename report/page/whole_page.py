@@ -25,7 +25,7 @@ from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("check", "The check", lambda analysis, _: sound.viewed(analysis) if analysis.checks else None),
-    ("compared", "Compared by what else differs", compared_view.beside),
+    ("compared", "Compared by what else differs", compared_view.view_others),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.view),

@@ -112,7 +112,7 @@ def equivalence(
     """
     source = _Published(published, half_digit, spread, runs or 1)
     interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired)
-    return _against(interval, source, margin, other_unit, words_for(kind))
+    return _verdict_against(interval, source, margin, other_unit, words_for(kind))
 
 
 def seeds_hold(
@@ -138,8 +138,8 @@ def seeds_hold(
     source = _Published(published, half_digit, spread, of_each, seeds.pairs)
     (own, df), share = _deviation(sides)
     freedom = df if own > seeds.spread and df > 1 else seeds.pairs
-    interval = _of_seeds(_ratio(sides), share * max(own, seeds.spread), freedom)
-    return _against(interval, source, max(margin, least), 0.0, HERE)
+    interval = _seed_interval(_ratio(sides), share * max(own, seeds.spread), freedom)
+    return _verdict_against(interval, source, max(margin, least), 0.0, HERE)
 
 
 def _ratio(sides: Sequence[Runs]) -> float:
@@ -156,7 +156,7 @@ def _deviation(sides: Sequence[Runs]) -> tuple[tuple[float, int], float]:
     return (math.sqrt(squares / df) if df else 0.0, df), math.sqrt(sum(1 / len(side) for side in logs))
 
 
-def _of_seeds(estimate: float, deviation: float, df: float) -> Interval:
+def _seed_interval(estimate: float, deviation: float, df: float) -> Interval:
     """Around an estimate, by a spread of logarithms that was published, or that is larger here."""
     reach, middle = critical_t(EQUIVALENCE_LEVEL, df) * deviation, math.log(estimate)
     return Interval(math.exp(middle - reach), estimate, math.exp(middle + reach), (1,), float(df))
@@ -173,7 +173,7 @@ def range_holds(low: float, high: float, published: float, margin: float, half_d
 
 def bounds_hold(low: float, high: float, relation: Direction, bound: float) -> Verdict:
     """Return whether a value between two certain bounds is less or greater than `bound`."""
-    return Verdict(_side_of(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
+    return Verdict(_word_of_side(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
 
 
 def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
@@ -216,7 +216,7 @@ def non_inferior(
     return Verdict(word, gain, margin)
 
 
-def _against(
+def _verdict_against(
     measured: Interval | None,
     source: _Published,
     margin: float,
@@ -228,7 +228,7 @@ def _against(
         return Verdict("inconclusive")
     own_t, given_t = critical_t(EQUIVALENCE_LEVEL, measured.df), source.t(measured.df)
     own = math.log(measured.high / measured.low) / 2 / own_t
-    reach = _reach(own, own_t, source.error, given_t)
+    reach = _joint_reach(own, own_t, source.error, given_t)
     # Rounding hides the published figure within ± half a digit: the verdict must hold at both ends.
     least = math.log(measured.estimate / (source.value + source.half_digit))
     most = math.log(measured.estimate / (source.value - source.half_digit))
@@ -248,7 +248,7 @@ def _against(
     return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
 
 
-def _reach(own: float, own_t: float, given: float, given_t: float) -> float:
+def _joint_reach(own: float, own_t: float, given: float, given_t: float) -> float:
     """Return the reach of both errors, whose quantiles are weighted by their squares (Cochran and Cox, 1950).
 
     A single t with Welch's degrees of freedom is wrong in 8 % of cases where one spread is of two runs.
@@ -274,20 +274,22 @@ def bound_holds(
     """
     interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired, logs=logs)
     words = words_for(kind)
-    verdict = _bounded(interval, relation, bound, words)
+    verdict = _bound_verdict(interval, relation, bound, words)
     if interval is None or verdict.word != words.no or not other_unit:
         return verdict
     explained = interval.low < bound * (1 + other_unit) and interval.high > bound / (1 + other_unit)
     return Verdict("inconclusive", interval, other_unit=other_unit) if explained else verdict
 
 
-def _bounded(interval: Interval | None, relation: Direction, bound: float, words: Words = HERE) -> Verdict:
+def _bound_verdict(
+    interval: Interval | None, relation: Direction, bound: float, words: Words = HERE
+) -> Verdict:
     if interval is None:
         return Verdict("inconclusive")
-    return Verdict(_side_of(interval.low, interval.high, relation, bound, words), interval)
+    return Verdict(_word_of_side(interval.low, interval.high, relation, bound, words), interval)
 
 
-def _side_of(low: float, high: float, relation: Direction, bound: float, words: Words) -> Word:
+def _word_of_side(low: float, high: float, relation: Direction, bound: float, words: Words) -> Word:
     """Return the word for a range that is wholly on one side of a bound, or on neither."""
     if low <= bound <= high:
         return "inconclusive"
@@ -300,4 +302,4 @@ def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, boun
     # The one with the widest reach by its degrees of freedom: two runs may be close by luck.
     both = [(seeds.spread, seeds.pairs), own] if own[1] else [(seeds.spread, seeds.pairs)]
     deviation, df = max(both, key=lambda one: one[0] * critical_t(LEVEL, one[1]))
-    return _bounded(_of_seeds(_ratio(sides), share * deviation, df), relation, bound)
+    return _bound_verdict(_seed_interval(_ratio(sides), share * deviation, df), relation, bound)

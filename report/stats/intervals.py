@@ -62,7 +62,9 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> Doubt | None:
     if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
         return None
     sides = ([math.log(value) for value in runs] for runs in (a, b))
-    (narrow, few), (wide, many) = sorted((_squares(logs) / (len(logs) - 1), len(logs)) for logs in sides)
+    (narrow, few), (wide, many) = sorted(
+        (_sum_of_squares(logs) / (len(logs) - 1), len(logs)) for logs in sides
+    )
     if narrow == 0:
         return None
     square = wide / narrow
@@ -156,7 +158,7 @@ def blocks_interval(
     sides = (of,) if over is None else (of, over)
     if logs and any(value <= 0 for side in sides for value in side.values):
         return None
-    estimate, assumed = _estimated(sides, paired=paired, logs=logs)
+    estimate, assumed = _estimate_sides(sides, paired=paired, logs=logs)
     if estimate is None:
         return None
     comparisons = max(comparisons, 1)
@@ -177,7 +179,7 @@ def spread_doubts(sides: Sequence[Runs], error2: float, *, logs: bool) -> tuple[
     return tuple(doubt for doubt in found if doubt)
 
 
-def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Estimate | None, bool]:
+def _estimate_sides(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Estimate | None, bool]:
     """Return the mean, difference or logarithm of the ratio, and whether a spread of blocks was assumed."""
     in_blocks = [values_in_blocks(side, logs) for side in sides]
     if paired and len(sides) == 1:
@@ -191,7 +193,7 @@ def _estimated(sides: Sequence[Runs], *, paired: bool, logs: bool) -> tuple[Esti
         return side_by_side, False
     few = [place for place, blocks in enumerate(in_blocks) if len(blocks) < BLOCKS_NEEDED]
     if in_time and len(sides) == 2 and len(few) == 1:
-        return _with_other_spread(in_blocks, few[0], scales), False
+        return _estimate_by_other_spread(in_blocks, few[0], scales), False
     estimates = [
         side_estimate(blocks, ASSUMED_BLOCK_SPREAD * scale if side.blocks else 0.0)
         for side, blocks, scale in zip(sides, in_blocks, scales, strict=True)
@@ -214,21 +216,21 @@ def side_estimate(blocks: Mapping[int, Sequence[float]], assumed: float) -> Esti
     Null where nothing shows a spread.
     """
     means = [fmean(values) for values in blocks.values()]
-    error2, df = _within(blocks)
-    return _estimate(means, error2, df, assumed, (sum(map(len, blocks.values())),))
+    error2, df = _within_blocks(blocks)
+    return _estimate_of_means(means, error2, df, assumed, (sum(map(len, blocks.values())),))
 
 
-def _with_other_spread(
+def _estimate_by_other_spread(
     sides: Sequence[Mapping[int, Sequence[float]]], few: int, scales: Sequence[float]
 ) -> Estimate | None:
     """The difference of two sides, of which one has too few blocks: the other's show how far hours differ."""
     means = [[fmean(values) for values in side.values()] for side in sides]
-    within, df = _within(sides[few])
+    within, df = _within_blocks(sides[few])
     if not df:
         return None
     # Both sides use one spread, so that its own degrees of freedom are all there are.
     many, count = means[1 - few], len(means[few])
-    spread2 = _squares(many) / (len(many) - 1)
+    spread2 = _sum_of_squares(many) / (len(many) - 1)
     between = spread2 / len(many) + spread2 * (scales[few] / scales[1 - few]) ** 2 / count
     counts = tuple(map(len, means))
     difference = fmean(means[0]) - fmean(means[1])
@@ -239,24 +241,24 @@ def paired_estimate(sides: Sequence[Mapping[int, Sequence[float]]], assumed: flo
     """Return the mean difference of two sides in the blocks that they share; null where none has a spread."""
     of, over = sides
     shared = of.keys() & over.keys()
-    within = [_within({block: side[block] for block in shared}) for side in sides]
+    within = [_within_blocks({block: side[block] for block in shared}) for side in sides]
     error2 = sum(error2 for error2, _ in within)
     df = _welch_df(within) if all(df for _, df in within) else 0
     counts = tuple(sum(len(side[block]) for block in shared) for side in sides)
     differences = [fmean(of[block]) - fmean(over[block]) for block in sorted(shared)]
-    return _estimate(differences, error2, df, assumed, counts)
+    return _estimate_of_means(differences, error2, df, assumed, counts)
 
 
-def _within(blocks: Mapping[int, Sequence[float]]) -> tuple[float, float]:
+def _within_blocks(blocks: Mapping[int, Sequence[float]]) -> tuple[float, float]:
     """The squared error of the mean of block means from the spread within blocks, and its freedom."""
     df = sum(len(values) - 1 for values in blocks.values())
     if df == 0:
         return 0.0, 0
-    squares = sum(_squares(values) for values in blocks.values())
+    squares = sum(_sum_of_squares(values) for values in blocks.values())
     return squares / df * sum(1 / len(values) for values in blocks.values()) / len(blocks) ** 2, df
 
 
-def _squares(values: Sequence[float]) -> float:
+def _sum_of_squares(values: Sequence[float]) -> float:
     # Equal values must not leave a spread of rounding errors.
     if min(values) == max(values):
         return 0.0
@@ -265,7 +267,7 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - middle) * (value - middle) for value in values)
 
 
-def _estimate(
+def _estimate_of_means(
     means: Sequence[float], within: float, within_df: float, assumed: float, counts: tuple[int, ...]
 ) -> Estimate | None:
     """Return the estimate by the spread of three or more means, else by that in blocks and an assumed one.
@@ -275,7 +277,7 @@ def _estimate(
     blocks = len(means)
     if blocks == 0 or (blocks == 1 and within_df == 0):
         return None
-    between = _squares(means) / (blocks - 1) / blocks if blocks > 1 else 0.0
+    between = _sum_of_squares(means) / (blocks - 1) / blocks if blocks > 1 else 0.0
     expected = within + assumed**2 / blocks
     if blocks >= BLOCKS_NEEDED:
         return Estimate(fmean(means), between, blocks - 1, (blocks,), blocks)

@@ -34,7 +34,7 @@ def question_of_session(
         return Question(kind="sound")
     if trials and all(trial.is_ceiling for trial in trials):
         return Question(kind="limits")
-    return Question(kind="faster", by=next((factor for factor in WITHIN if _varied(trials, factor)), None))
+    return Question(kind="faster", by=next((factor for factor in WITHIN if _is_varied(trials, factor)), None))
 
 
 def question_among(trials: Sequence[TrialResult], named: Sequence[str]) -> Question:
@@ -47,20 +47,20 @@ def factor_apart(sides: Sequence[Sequence[TrialResult]]) -> Factor | None:
     """Return the first field of which two sides share no value; null where none keeps them apart."""
 
     def apart(factor: Factor) -> bool:
-        values = [_values(side, factor) for side in sides]
+        values = [_factor_values(side, factor) for side in sides]
         return any(first.isdisjoint(second) for first, second in combinations(values, 2))
 
     return next(filter(apart, AMONG), None)
 
 
-def _varied(trials: Sequence[TrialResult], factor: Factor) -> bool:
+def _is_varied(trials: Sequence[TrialResult], factor: Factor) -> bool:
     """Return whether one work was run with several values; where its models are the sides, one protocol."""
 
     def work(trial: TrialResult) -> Hashable:
         return trial.key.workload, trial.key.protocol, factor == "model" or trial.key.model
 
-    return any(len(_values(members, factor)) > 1 for members in grouped_by(trials, work).values())
+    return any(len(_factor_values(members, factor)) > 1 for members in grouped_by(trials, work).values())
 
 
-def _values(trials: Sequence[TrialResult], factor: Factor) -> set[Hashable]:
+def _factor_values(trials: Sequence[TrialResult], factor: Factor) -> set[Hashable]:
     return {FACTORS[factor].values(trial) for trial in trials}

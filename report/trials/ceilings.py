@@ -99,7 +99,7 @@ def roofline_point(
     )
 
 
-def doubtful(point: RooflinePoint) -> bool:
+def is_doubtful(point: RooflinePoint) -> bool:
     """Whether a trial was faster than the fastest product measured on its device: that one was disturbed."""
     return point.compute_share is not None and point.compute_share > ABOVE
 
@@ -154,7 +154,7 @@ def reached_together(records: Iterable[Record]) -> list[Together]:
         if record.summary is None or record.summary.verdict != "invalid":
             place = device, record.trial.asked.variant.gpus, record.nodes
             found.setdefault(place, []).append(measured)
-    return [_together(*place, found[place]) for place in sorted(found, key=lambda place: place[1:])]
+    return [_joint_ceiling(*place, found[place]) for place in sorted(found, key=lambda place: place[1:])]
 
 
 def bus_factor(devices: int) -> float:
@@ -162,7 +162,7 @@ def bus_factor(devices: int) -> float:
     return 2 * (devices - 1) / devices
 
 
-def _together(device: Device, devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:
+def _joint_ceiling(device: Device, devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:
     by_size: dict[int, list[float]] = {}
     for size in (size for one in measured if one.all_reduce for size in one.all_reduce.sizes):
         if seconds := _call_seconds(size):

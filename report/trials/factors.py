@@ -31,7 +31,7 @@ class FactorRule:
     """Terms besides `free` that follow from the factor."""
 
 
-def _fields(*names: str) -> Callable[[TrialResult], Pairs]:
+def _field_values(*names: str) -> Callable[[TrialResult], Pairs]:
     def values(trial: TrialResult) -> Pairs:
         options = dict(trial.key.options)
         found = ((name, getattr(trial.key, name, options.get(name))) for name in names)
@@ -40,31 +40,31 @@ def _fields(*names: str) -> Callable[[TrialResult], Pairs]:
     return values
 
 
-def _rising(values: Pairs) -> tuple[object, ...]:
+def _rising_order(values: Pairs) -> tuple[object, ...]:
     """Numbers by their size; a side that lacks a value goes before one that has it."""
     return tuple((name, value if isinstance(value, int | float) else 0, str(value)) for name, value in values)
 
 
-def _by_precision(values: Pairs) -> tuple[object, ...]:
+def _precision_order(values: Pairs) -> tuple[object, ...]:
     return tuple(PRECISION_ORDER.index(value) for _, value in values)
 
 
-def _as_measured(values: Pairs) -> tuple[object, ...]:
+def _measured_order(values: Pairs) -> tuple[object, ...]:
     return ()
 
 
-def _stack(trial: TrialResult) -> Pairs:
+def _stack_values(trial: TrialResult) -> Pairs:
     environment, lock, variables = trial.record.trial.asked.stack
     return ("environment", environment), ("lock", lock), *variables
 
 
-def _framework(trial: TrialResult) -> Pairs:
+def _framework_values(trial: TrialResult) -> Pairs:
     """A framework, with the way of its devices; how devices alone share a step is no framework."""
-    values = _fields(FRAMEWORK, PARALLEL)(trial)
+    values = _field_values(FRAMEWORK, PARALLEL)(trial)
     return values if FRAMEWORK in dict(values) else ()
 
 
-def _side(trial: TrialResult) -> Pairs:
+def _side_values(trial: TrialResult) -> Pairs:
     return ((SIDE, trial.record.trial.asked.variant.options.get(SIDE)),)
 
 
@@ -74,37 +74,37 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
         "unit": FactorRule(
             lambda trial: (("unit", trial.device_unit),), within=("device_model",), splits=True
         ),
-        "precision": FactorRule(_fields("precision"), ("precision",), _ONE_SESSION, _by_precision),
+        "precision": FactorRule(_field_values("precision"), ("precision",), _ONE_SESSION, _precision_order),
         "framework": FactorRule(
-            _framework,
+            _framework_values,
             (f"options.{FRAMEWORK}", f"options.{PARALLEL}"),
             ("machine", "device_model"),
             explains=("software",),
         ),
         "stack": FactorRule(
-            _stack, (), ("session", "machine", "device_model"), _as_measured, explains=("software",)
+            _stack_values, (), ("session", "machine", "device_model"), _measured_order, explains=("software",)
         ),
         "gpus": FactorRule(
-            _fields("gpus", PARALLEL),
+            _field_values("gpus", PARALLEL),
             ("gpus",),
             ("session", "device_model", "stack"),
-            _rising,
+            _rising_order,
             explains=(PARALLEL, "nodes"),
         ),
         "batch": FactorRule(
-            _fields("batch_size", VIRTUAL_RANKS),
+            _field_values("batch_size", VIRTUAL_RANKS),
             ("batch_size", f"options.{VIRTUAL_RANKS}"),
             _ONE_SESSION,
-            _rising,
+            _rising_order,
         ),
         "loader": FactorRule(
-            _fields("data_mode", "loader", "workers"),
+            _field_values("data_mode", "loader", "workers"),
             ("data_mode", "options.loader", "options.workers"),
             _ONE_SESSION,
-            _rising,
+            _rising_order,
         ),
-        "model": FactorRule(_fields("model"), ("model",), _ONE_SESSION),
-        "side": FactorRule(_side, (), _ONE_SESSION, _rising, splits=True),
+        "model": FactorRule(_field_values("model"), ("model",), _ONE_SESSION),
+        "side": FactorRule(_side_values, (), _ONE_SESSION, _rising_order, splits=True),
     }
 )
 

@@ -169,7 +169,7 @@ EMPTY_LENGTH = ProtocolLength(0, 0, 0, projected=False)
 Whole = TypeVar("Whole", Key, ProtocolLength)
 
 
-def without(whole: Whole, *names: str) -> Whole:
+def without_fields(whole: Whole, *names: str) -> Whole:
     """A key or length less these fields and what goes along with them, each at its default or empty."""
     left = [*names, *(more for name in names for more in GOES_ALONG.get(name, ()))]
     empty = EMPTY_KEY if isinstance(whole, Key) else EMPTY_LENGTH
@@ -231,10 +231,10 @@ def _settings_of_cards(record: Record) -> Pairs:
     if "locked-clocks" in declared:
         settings["locked clocks"] = [gpu.clocks_locked for gpu in cards]
     known = {name: values for name, values in settings.items() if set(values) - {None}}
-    return tuple((name, _joined(values)) for name, values in known.items())
+    return tuple((name, _join_values(values)) for name, values in known.items())
 
 
-def _joined(values: Sequence[Value]) -> Value:
+def _join_values(values: Sequence[Value]) -> Value:
     """The value that all have, or all that there are."""
     distinct = set(values)
     return values[0] if len(distinct) == 1 else ", ".join(sorted(map(str, distinct)))
@@ -251,10 +251,10 @@ def stack_differences(stacks: tuple[Stack, ...]) -> tuple[tuple[str, tuple[str, 
 def _flat_stack(stack: Stack) -> dict[str, str]:
     parts: dict[str, Value] = {"image": stack.image, "device": stack.device}
     parts |= {name: value for name, value in stack.versions}
-    parts |= {"driver": stack.driver, "lock": _short(stack.lock), "base": _short(stack.base)}
+    parts |= {"driver": stack.driver, "lock": _short_digest(stack.lock), "base": _short_digest(stack.base)}
     parts |= {name: value for name, value in stack.variables}
     return {name: str(value) for name, value in parts.items() if value is not None}
 
 
-def _short(digest: str | None) -> str | None:
+def _short_digest(digest: str | None) -> str | None:
     return digest.removeprefix("sha256:")[:12] if digest else None

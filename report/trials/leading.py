@@ -23,16 +23,18 @@ def leading_session(every: Sequence[TrialResult], own: Collection[str], *, named
     candidates = [trial for trial in measured if trial.session in own]
     if candidates:
         machine = max(candidates, key=lambda trial: trial.started_at).machine
-        return _newest(trial for trial in candidates if trial.machine == machine)
+        return _newest_session(trial for trial in candidates if trial.machine == machine)
     candidates = _of_proven_sessions(measured) if named else []
     candidates = candidates or measured
     if not candidates:
         return None
     of_machines = grouped_by(candidates, lambda trial: trial.machine)
-    return _newest(of_machines[max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))])
+    return _newest_session(
+        of_machines[max(sorted(of_machines), key=lambda machine: len(of_machines[machine]))]
+    )
 
 
-def _newest(of_machine: Iterable[TrialResult]) -> str:
+def _newest_session(of_machine: Iterable[TrialResult]) -> str:
     return max(of_machine, key=lambda trial: trial.turn).session
 
 

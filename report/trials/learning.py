@@ -22,13 +22,13 @@ class Reached:
     """The wall time of training and validation up to there, without setup."""
 
 
-def learned(measured: Measurement) -> Hashable:
+def learning_key(measured: Measurement) -> Hashable:
     """What runs that one seed made equal have in common; null where nothing of their learning is known."""
     qualities = tuple(epoch.quality for epoch in measured.epochs)
     return (measured.losses, qualities) if measured.losses and any(qualities) else None
 
 
-def reached(measured: Measurement, target: float) -> Reached | None:
+def target_place(measured: Measurement, target: float) -> Reached | None:
     """The end of the first whole epoch that has the target; null where no epoch of the run had it.
 
     An accuracy or AUC is reached from below, a perplexity or loss from above. Nothing is read between two
@@ -37,15 +37,15 @@ def reached(measured: Measurement, target: float) -> Reached | None:
     seconds = 0.0
     for epoch in measured.epochs:
         seconds += epoch.train_seconds + (epoch.valid_seconds or 0.0)
-        value = _validated(epoch)
+        value = _validated_quality(epoch)
         if value is not None and (value >= target if more_is_better(measured) else value <= target):
             return Reached(epoch.index, seconds)
     return None
 
 
-def best(measured: Measurement) -> float | None:
+def best_quality(measured: Measurement) -> float | None:
     """The best of all validations of whole epochs."""
-    values = [value for epoch in measured.epochs if (value := _validated(epoch)) is not None]
+    values = [value for epoch in measured.epochs if (value := _validated_quality(epoch)) is not None]
     return (max if more_is_better(measured) else min)(values) if values else None
 
 
@@ -54,7 +54,7 @@ def early_fall(measured: Measurement) -> float | None:
 
     In the unit of the quality. Null where fewer epochs were trained, or one of them was not validated.
     """
-    values = [_validated(epoch) for epoch in measured.epochs[:EARLY_EPOCHS]]
+    values = [_validated_quality(epoch) for epoch in measured.epochs[:EARLY_EPOCHS]]
     known = [value for value in values if value is not None]
     if len(known) < EARLY_EPOCHS:
         return None
@@ -67,7 +67,7 @@ def more_is_better(measured: Measurement) -> bool:
     return measured.quality_name in ("accuracy", "auc")
 
 
-def _validated(epoch: Epoch) -> float | None:
+def _validated_quality(epoch: Epoch) -> float | None:
     """The quality after a whole epoch."""
     return epoch.quality if epoch.complete else None
 
@@ -75,5 +75,5 @@ def _validated(epoch: Epoch) -> float | None:
 def validated_batches(measured: Measurement) -> int | None:
     """The fewest batches that an epoch was validated on; null where it was all of the protocol's."""
     whole = measured.protocol.valid_batches
-    parts = (epoch.valid_batches for epoch in measured.epochs if _validated(epoch) is not None)
+    parts = (epoch.valid_batches for epoch in measured.epochs if _validated_quality(epoch) is not None)
     return min((part for part in parts if part is not None and part < whole), default=None)

@@ -17,7 +17,7 @@ from harness.summary.device_checks import start_findings
 from harness.summary.statistics import UNKNOWN, Bound, differing_part, is_this_version, judge_trial
 from report.trials.ceilings import Device, ceilings, device_of, roofline_point
 from report.trials.key import grouped_by
-from report.trials.sanity import checked
+from report.trials.sanity import check_trials
 from report.trials.table import table_of
 from report.trials.trial import TrialResult, trial_of
 
@@ -40,7 +40,7 @@ def load(path: str | Path) -> DataFrame:
     results = results_of(root)
     for problem in results.problems:
         warnings.warn(problem, stacklevel=2)
-    return table_of(read(results.records, cards_of(root), results.sessions))
+    return table_of(read_trials(results.records, cards_of(root), results.sessions))
 
 
 def results_of(root: Path) -> Results:
@@ -64,7 +64,7 @@ def cards_of(root: Path) -> tuple[Card, ...]:
     return load_cards(root) if (root / FILE).exists() else ()
 
 
-def read(
+def read_trials(
     records: Sequence[Stored], cards: Sequence[Card], sessions: Sequence[Session] = ()
 ) -> tuple[TrialResult, ...]:
     """Return each record as a trial, in the order of their start; a trial with impossible figures is invalid.
@@ -82,13 +82,13 @@ def read(
     for trial, found in zip(plain, of_sessions, strict=True):
         read = replace(
             trial,
-            bound=_bound(trial, by_device),
+            bound=_bound_of(trial, by_device),
             short_id=short_ids.get(trial.machine, ""),
             turn=turns[trial.session],
             model_mark=marks.get(trial.path, ""),
         )
         trials.append(read.with_findings(*found) if found and trial.summary else read)
-    return checked(sorted(trials, key=lambda trial: (trial.started_at, trial.path)), cards)
+    return check_trials(sorted(trials, key=lambda trial: (trial.started_at, trial.path)), cards)
 
 
 def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, int]:
@@ -136,7 +136,7 @@ def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:
     return marks
 
 
-def _bound(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
+def _bound_of(trial: TrialResult, by_device: Mapping[Device, Mapping[str, float]]) -> Bound:
     device = device_of(trial.record)
     if device is None or trial.summary is None:
         return UNKNOWN

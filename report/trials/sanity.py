@@ -11,14 +11,14 @@ from harness.record.published.cards import Card, find_card
 from harness.summary import contradictions
 from harness.summary.trial_devices import used_cards
 from report.trials.ceilings import roofline_point
-from report.trials.key import Key, Stack, grouped_by, without
+from report.trials.key import Key, Stack, grouped_by, without_fields
 from report.trials.trial import TrialResult
 
 LINEAR_SLACK = 0.05
 """Superlinear scaling by more than this is not explained by caches and scatter."""
 
 
-def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
+def check_trials(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[TrialResult, ...]:
     """The same trials in the same order; what cannot be is invalid, and a finding says why."""
     once = list(trials)
     # A measurement counts once: the first record with a series of step times.
@@ -28,23 +28,28 @@ def checked(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[Trial
     believed = (trial for trial in once if trial.verdict != "invalid" and trial.samples_per_second)
     single = {
         work: median(trial.samples_per_second or 0.0 for trial in own)
-        for work, own in grouped_by(believed, _work).items()
+        for work, own in grouped_by(believed, _work_key).items()
     }
-    flagged = ((trial, _flags(trial, cards, single) if trial.samples_per_second else ()) for trial in once)
+    flagged = (
+        (trial, _impossible_findings(trial, cards, single) if trial.samples_per_second else ())
+        for trial in once
+    )
     return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in flagged)
 
 
 _Work = tuple[Key, str, str, Stack]
 
 
-def _work(trial: TrialResult, key: Key | None = None) -> _Work:
+def _work_key(trial: TrialResult, key: Key | None = None) -> _Work:
     """What a throughput may be held against: another host, or stack, may feed a card much faster."""
     return key or trial.key, trial.device_model, trial.machine, trial.stack
 
 
-def _flags(trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]) -> tuple[Finding, ...]:
+def _impossible_findings(
+    trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]
+) -> tuple[Finding, ...]:
     rate, gpus = trial.samples_per_second, trial.key.gpus
-    alone = single.get(_work(trial, without(trial.key, "gpus"))) if gpus > 1 else None
+    alone = single.get(_work_key(trial, without_fields(trial.key, "gpus"))) if gpus > 1 else None
     found = (
         _above_highest_clock(trial, peak_share(trial, cards), cards),
         above_linear(alone, rate, gpus),

@@ -149,14 +149,14 @@ def table_of(trials: Sequence[TrialResult]) -> DataFrame:
 def write_csv(trials: Sequence[TrialResult], path: Path) -> None:
     """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
     written = [column for column in COLUMNS if column.dtype != "object"]
-    columns = [[_cell(value, column.dtype) for value in _values(column, trials)] for column in written]
+    columns = [[_csv_cell(value, column.dtype) for value in _values(column, trials)] for column in written]
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(column.name for column in written)
         rows.writerows(zip(*columns, strict=True))
 
 
-def _cell(value: Any, dtype: Dtype) -> str:
+def _csv_cell(value: Any, dtype: Dtype) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if dtype == "datetime64[us, UTC]":
@@ -173,16 +173,16 @@ def _values(column: Column, trials: Sequence[TrialResult]) -> list[Any]:
     values: list[Any] = list(trials)
     for name in () if column.dtype == "object" else column.source.split("."):
         values = [None if value is None else getattr(value, name) for value in values]
-    return [_text(value, column) for value in values] if column.dtype == "string" else values
+    return [_column_text(value, column) for value in values] if column.dtype == "string" else values
 
 
-def _text(value: Any, column: Column) -> str | None:
+def _column_text(value: Any, column: Column) -> str | None:
     """Pairs are JSON, clauses have semicolons between; empty text of no part is null."""
     if isinstance(value, tuple):
         pairs = column.part in PARTS
-        value = json.dumps(dict(value), ensure_ascii=False) if pairs else "; ".join(map(_clause, value))
+        value = json.dumps(dict(value), ensure_ascii=False) if pairs else "; ".join(map(_finding_text, value))
     return value if column.part else value or None
 
 
-def _clause(value: Any) -> str:
+def _finding_text(value: Any) -> str:
     return f"{value.name}: {finding_sentence(value)}" if isinstance(value, Finding) else str(value)

@@ -199,19 +199,19 @@ class TrialResult:
 
     @property
     def protocol_seconds(self) -> float | None:
-        return possible(self.summary.protocol_seconds) if self.summary else None
+        return possible_value(self.summary.protocol_seconds) if self.summary else None
 
     @property
     def epoch_seconds(self) -> float | None:
-        return possible(self.summary.epoch_seconds) if self.summary else None
+        return possible_value(self.summary.epoch_seconds) if self.summary else None
 
     @property
     def samples_per_second(self) -> float | None:
-        return possible(self.summary.throughput) if self.summary else None
+        return possible_value(self.summary.throughput) if self.summary else None
 
     @property
     def step_seconds(self) -> float | None:
-        return possible(self.summary.step_seconds_median) if self.summary else None
+        return possible_value(self.summary.step_seconds_median) if self.summary else None
 
     @property
     def busy_share(self) -> float | None:
@@ -261,7 +261,7 @@ class TrialResult:
     @property
     def best_quality(self) -> float | None:
         """The best of all validations."""
-        return learning.best(self.record.measurement) if self.record.measurement else None
+        return learning.best_quality(self.record.measurement) if self.record.measurement else None
 
     @property
     def early_fall(self) -> float | None:
@@ -312,7 +312,7 @@ def trial_of(stored: Stored) -> TrialResult:
     return trial.with_findings(*_impossible(summary))
 
 
-def possible(value: float | None) -> float | None:
+def possible_value(value: float | None) -> float | None:
     """A time or a rate within what any device can do, so that its square is a number as well; else null."""
     return value if value is not None and math.isfinite(value) and LEAST < value < 1 / LEAST else None
 
@@ -327,5 +327,5 @@ def _impossible(summary: Summary) -> tuple[Finding, ...]:
     return tuple(
         finding("impossible-figure", quantity=name, value=f"{value:g}")
         for name, value in values.items()
-        if value is not None and possible(value) is None
+        if value is not None and possible_value(value) is None
     )

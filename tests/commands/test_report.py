@@ -64,7 +64,7 @@ def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_pa
     assert refused.value.exit_code == 5
     request = AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
     one = page_of(analyse(evidence_in(tmp_path, purchase=False), request)).one
-    said = render.answer(one.headline)
+    said = render.answer_text(one.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")
 
 

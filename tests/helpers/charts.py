@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.curves import CurveLine, CurvePanel, Curves
-from report.charts.drawing import Chart, Drawing, as_png, draw
+from report.charts.drawing import Chart, Drawing, as_png, draw_chart
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.sheet import DPI, Sheet
@@ -199,7 +199,7 @@ EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "na
 @cache
 def drawing_of(chart: Chart) -> Drawing:
     """A chart as a page and a file have it."""
-    return draw(chart, "name", "title", "unit", "description")
+    return draw_chart(chart, "name", "title", "unit", "description")
 
 
 @cache

@@ -10,7 +10,7 @@ from harness.record.published.cards import load_cards
 from report.claims.judge import judge
 from report.claims.judged import Judged
 from report.compare import cells as stats
-from report.compare.cells import own_and_beside
+from report.compare.cells import own_and_other_cells
 from report.trials.key import Value
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -66,7 +66,7 @@ def ratio(**changes: Any) -> Claim:
 
 def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
     cells = stats.cells_of(trials_of(records))
-    (found,) = judge([asked], *own_and_beside(cells, SESSION, ()), CARDS)
+    (found,) = judge([asked], *own_and_other_cells(cells, SESSION, ()), CARDS)
     return found
 
 

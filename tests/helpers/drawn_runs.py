@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.report_scale import make_record
 from harness.record.store import Stored
 from report.compare.cells import cells_of
-from report.compare.figure import Run, figure, left_out
+from report.compare.figure import Run, figure_of_runs, verdicts_left_out
 from report.stats.intervals import Runs
 from report.trials.trial import trial_of
 
@@ -67,9 +67,10 @@ def line(seconds, *, place=0, verdicts=(), **key):
     alike, judged = template(place), tuple(verdicts) or ("valid",) * len(seconds.values)
     taken = [Run(*run) for run in zip(seconds.values, seconds.blocks, judged, strict=True)]
     rates = [run._replace(value=1 / run.value) for run in taken]
-    without = left_out(judged, rates)
+    without = verdicts_left_out(judged, rates)
     made = {
-        name: figure(of, without, in_blocks=True) for name, of in (("seconds", taken), ("throughput", rates))
+        name: figure_of_runs(of, without, in_blocks=True)
+        for name, of in (("seconds", taken), ("throughput", rates))
     }
     return replace(
         alike,

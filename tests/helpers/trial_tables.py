@@ -13,14 +13,16 @@ from harness.record.published.claim_set import ClaimSet
 from harness.record.store import Results, Stored
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse
 from report.buying.purchase import Purchase
-from report.trials.reading import read
+from report.trials.reading import read_trials
 from report.trials.table import table_of
 from report.trials.trial import TrialResult
 
 
 def trials_of(records: Iterable[Record], cards: Sequence[Card] = ()) -> tuple[TrialResult, ...]:
     """Each record under a path of its own, in the order of their start."""
-    return read([Stored(f"results/{place:03}.json", record) for place, record in enumerate(records)], cards)
+    return read_trials(
+        [Stored(f"results/{place:03}.json", record) for place, record in enumerate(records)], cards
+    )
 
 
 def analysed(records: Sequence[Record], purchase: Purchase | None = None) -> Analysis:

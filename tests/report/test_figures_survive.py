@@ -15,7 +15,7 @@ from report.analysis import Analysis
 from report.claims.answers import WAYS
 from report.compare.cells import Cell, cells_of
 from report.stats.intervals import Interval
-from report.trials.reading import read
+from report.trials.reading import read_trials
 from report.trials.trial import TrialResult
 from tests.helpers.cases import CASES, analysis_of
 from tests.helpers.checks import GOLDEN
@@ -35,7 +35,7 @@ def test_constructed_records_have_the_ratios_verdicts_costs_and_demands_that_wer
 
 def test_each_committed_record_has_the_speed_range_memory_verdict_and_findings_that_were_held():
     results, cards = evidence_here().results, evidence_here().cards
-    trials = read(results.records, cards, results.sessions)
+    trials = read_trials(results.records, cards, results.sessions)
     cells = {trial.path: cell for cell in cells_of(trials) for trial in cell.trials}
     ordered = sorted(trials, key=lambda trial: trial.path)
     found = {trial.path: _record_row(trial, cells.get(trial.path)) for trial in ordered}

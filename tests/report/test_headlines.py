@@ -14,7 +14,7 @@ from harness.plan.plan_file import plan_questions
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.rows import ScaleRows
 from report.page.one.faster import Clause
-from report.page.render import answer
+from report.page.render import answer_text
 from report.page.values import Page
 from report.page.whole_page import page_of
 from report.stats.contrast import EQUAL
@@ -244,5 +244,5 @@ def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
         (judged,) = [one for one in analysis.verdicts if one.claim.id == row.claim.id]
         assert session in {cell.session for cell in judged.cells}
         assert row.claim.metric != "parameters" or met == {"parameters"}
-    assert len(answer(said).split()) <= MOST_WORDS
+    assert len(answer_text(said).split()) <= MOST_WORDS
     assert 0 < len(page.one.chips) <= 4

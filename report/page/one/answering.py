@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
-from report.page.filters import work
+from report.page.filters import work_name
 from report.page.values import Sentence
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.key import LOADER_ALONE
@@ -15,7 +15,7 @@ from report.trials.key import LOADER_ALONE
 FIRST = "invoke build run report"
 
 
-def what_limits(cells: Sequence[Cell]) -> Sentence:
+def limiting_shares(cells: Sequence[Cell]) -> Sentence:
     """Return where a step goes in the work that computes least, and what a faster device would gain."""
     trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
     known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
@@ -23,10 +23,10 @@ def what_limits(cells: Sequence[Cell]) -> Sentence:
         return Sentence("limits-unknown" if trained or not cells else "limits-loader")
     parts, cell = min(known, key=lambda each: each[0].compute)
     device = cell.trials[0].record.trial.asked.device
-    return Sentence("limits", {"work": work(cell, trained), "parts": parts, "device": device})
+    return Sentence("limits", {"work": work_name(cell, trained), "parts": parts, "device": device})
 
 
-def again(analysis: Analysis) -> Sentence:
+def repeat_line(analysis: Analysis) -> Sentence:
     """The line that measures the leading session once more, in blocks of time until it has three."""
     own = analysis.own
     if analysis.request.longer:

@@ -15,7 +15,7 @@ from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.expected.networks import WORKS
 from report.expected.refusal import Refusal
-from report.page.filters import figure
+from report.page.filters import figure_text
 from report.page.values import (
     AnswerPage,
     Chip,
@@ -236,7 +236,7 @@ def _picture(view: OffersView) -> Picture | None:
         if row.cost.value is not None:
             look: Look = "projected" if row.expected else "measured"
             mark = Mark(row.cost.value, row.cost.low, row.cost.high, look, row.system.slot)
-            said = figure(row.cost.value, view.currency)
+            said = figure_text(row.cost.value, view.currency)
             rows.append(ScaleRow(row.system.name, (mark,), "expected" if row.expected else "", said))
     if not rows:
         return None

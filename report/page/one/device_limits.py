@@ -5,8 +5,8 @@ from __future__ import annotations
 from report.analysis import Analysis
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.page.filters import figure
-from report.page.one.answering import again
+from report.page.filters import figure_text
+from report.page.one.answering import repeat_line
 from report.page.parts.limits import DeviceLimits, devices_of
 from report.page.values import AnswerPage, Picture, Sentence, Systems
 from report.trials.key import grouped_by
@@ -26,7 +26,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         template="limits",
         table=devices,
         notes=(Sentence("limits-sure", {"runs": devices[0].runs}), Sentence("limits-use")),
-        following=again(analysis),
+        following=repeat_line(analysis),
         about={"device": devices[0].device},
     )
 
@@ -40,8 +40,8 @@ def _picture(device: DeviceLimits) -> Picture | None:
             ScaleRow(
                 row.name if row.name == "bandwidth" else f"{row.name} products",
                 (Mark(row.share or row.measured or 0.0),),
-                text=figure(row.share, "share") if row.share else figure(row.measured, row.unit),
-                small=figure(row.measured, row.unit) if row.share else "",
+                text=figure_text(row.share, "share") if row.share else figure_text(row.measured, row.unit),
+                small=figure_text(row.measured, row.unit) if row.share else "",
             )
             for row in rows
         )

@@ -15,13 +15,13 @@ from report.compare.cells import time_breakdown
 from report.compare.comparison import Comparison
 from report.compare.ratio import WINDOW, WorkRatio
 from report.page import panels
-from report.page.compared_view import ComparedView, ShownWork, all_speed, viewed
-from report.page.filters import details, figure, missing_words
+from report.page.compared_view import ComparedView, ShownWork, speed_of_all_runs, view_comparison
+from report.page.filters import figure_text, missing_words, work_details
 from report.page.one import speeds
-from report.page.one.answering import again, runs_of, what_limits
+from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.parts.studies import published_times
 from report.page.side_names import packages_of
-from report.page.time_rows import described, key_of, look_of, published_row, with_room
+from report.page.time_rows import describe_rows, groups_with_room, key_of_systems, look_of, published_row
 from report.page.values import (
     AnswerPage,
     Chip,
@@ -53,16 +53,16 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         comparison = next(within, comparison)
     if comparison is None:
         return speeds.page(analysis, systems)
-    view = viewed(comparison, analysis, systems)
+    view = view_comparison(comparison, analysis, systems)
     own = [cell for side in comparison.sides if side.own for cell in side.cells if cell in view.cells]
-    second = _moved(view) if comparison.factor == "stack" else what_limits(own or view.cells)
+    second = _moved_packages(view) if comparison.factor == "stack" else limiting_shares(own or view.cells)
     return AnswerPage(
         headline=_headline(view),
         picture=_picture(view, analysis),
         template="faster",
         table=view,
-        notes=(_sure(view), second),
-        following=again(analysis),
+        notes=(_range_note(view), second),
+        following=repeat_line(analysis),
         cells=view.cells,
         chips=tuple(_chips(view)),
         about={"factor": comparison.factor, "sides": view.sides, "works": view.works},
@@ -114,7 +114,7 @@ def _headline(view: ComparedView) -> Sentence:
     if not every:
         return Sentence("apart", {"sides": sides})
     if not view.ordered and len(sides) > 2:
-        return _class(view)
+        return _class_headline(view)
     of_first = [each for each in every if each.work is every[0].work]
     if len(sides) == 2 or factor == "gpus":
         ends = [each for each in every if (each.of, each.over) == (sides[-1], sides[0])]
@@ -149,7 +149,7 @@ def _is_turned(view: ComparedView, clauses: Sequence[Clause]) -> bool:
     return sum(math.log(each.ratio.estimate) for each in clauses) < 0
 
 
-def _class(view: ComparedView) -> Sentence:
+def _class_headline(view: ComparedView) -> Sentence:
     """Which is first, how far the next is from it, in how many groups they are, and where this machine is."""
     rows = [row for row in view.standings if row.time is not None]
     own = next((row for row in rows if row.side == 0 and view.comparison.factor == "machine"), None)
@@ -175,14 +175,14 @@ def _class(view: ComparedView) -> Sentence:
 
 
 def _picture(view: ComparedView, analysis: Analysis) -> Picture | None:
-    if view.comparison.factor == "gpus" and (curve := panels.devices(view.comparison, view.sides)):
-        return panels.picture("lead", (curve,), "scaling")
+    if view.comparison.factor == "gpus" and (curve := panels.scaling_panel(view.comparison, view.sides)):
+        return panels.panels_picture("lead", (curve,), "scaling")
     if view.by_rows and not view.ordered:
-        return _strips(view)
+        return _strip_picture(view)
     beside = published_times(analysis)
-    groups = with_room([_group(work, view, beside) for work in view.works])
-    chart = ScaleRows(groups, "fastest = 1.00", key_of(view.sides))
-    return Picture("lead", chart, described(groups), "times")
+    groups = groups_with_room([_group(work, view, beside) for work in view.works])
+    chart = ScaleRows(groups, "fastest = 1.00", key_of_systems(view.sides))
+    return Picture("lead", chart, describe_rows(groups), "times")
 
 
 def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Claim, bool]]]) -> RowGroup:
@@ -191,7 +191,7 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
     assert base is not None
     timed = _is_timed(work, view.comparison)
     rows = []
-    for at in sorted(range(len(cells)), key=lambda at: -all_speed(cells[at])):
+    for at in sorted(range(len(cells)), key=lambda at: -speed_of_all_runs(cells[at])):
         cell, side, missing = cells[at], view.sides[at], work.missing[at]
         if cell is None:
             rows += [ScaleRow(side.name, text=missing_words(missing))] if missing else []
@@ -199,8 +199,8 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         ratio = None if at == work.fastest else view.comparison.ratio(work.of, work.fastest, at)
         times, ends = ratio.estimate if ratio else 1.0, ratio.interval if ratio else None
         low, high = (ends.low, ends.high) if ends else (None, None)
-        speed = f"{text.number(all_speed(cell))} {rate_unit(cell)}"
-        said = figure(cell.seconds.mean, "seconds") if timed else speed
+        speed = f"{text.number(speed_of_all_runs(cell))} {rate_unit(cell)}"
+        said = figure_text(cell.seconds.mean, "seconds") if timed else speed
         mark = Mark(times, low, high, look_of(cell), side.slot)
         rows.append(ScaleRow(side.name, (mark,), text=said, small=text.times(times)))
     known = [cell for cell in cells if cell]
@@ -211,7 +211,7 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         for claim, loader in claims.values()
         if timed and base.seconds.mean and claim.of.precision in used
     ]
-    notes = work.name.rest, details(base.key, base.length.epochs if timed else 0)
+    notes = work.name.rest, work_details(base.key, base.length.epochs if timed else 0)
     return RowGroup(work.name.model, tuple(rows), tuple(filter(None, notes)))
 
 
@@ -223,7 +223,7 @@ def _is_timed(work: ShownWork, comparison: Comparison) -> bool:
     return same and alike and all(cell.seconds.mean for cell in cells)
 
 
-def _strips(view: ComparedView) -> Picture:
+def _strip_picture(view: ComparedView) -> Picture:
     """A strip of dots with their ranges: a side's time over the fastest's, in all works together."""
     rows = [(view.sides[row.side], row.time) for row in view.standings if row.time and row.time.value]
     marks = tuple(
@@ -269,7 +269,7 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
         yield Chip("good", "interleaved")
 
 
-def _sure(view: ComparedView) -> Sentence:
+def _range_note(view: ComparedView) -> Sentence:
     """What is assumed in the ranges, and how large it would have to be for the answer to turn."""
     ranges = [ratio.interval for ratio in view.ratios if ratio.interval]
     decided = [ratio for ratio in view.ratios if ratio.order in ("faster", "slower")]
@@ -286,7 +286,7 @@ def _sure(view: ComparedView) -> Sentence:
     return Sentence("contrast-sure", data)
 
 
-def _moved(view: ComparedView) -> Sentence:
+def _moved_packages(view: ComparedView) -> Sentence:
     """The packages that are of other versions in the two stacks."""
     first, second = (packages_of(side.cells) for side in view.comparison.sides[:2])
     both = (

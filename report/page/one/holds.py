@@ -12,10 +12,17 @@ from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.compare.ratio import WorkRatio, speed_known, terms_between, work_ratio
-from report.page.filters import figure, value
-from report.page.one.answering import runs_of, what_limits
-from report.page.parts.verdicts import AnswerRow, ClaimRow, VerdictCounts, answer_rows, claim_rows, counts
-from report.page.time_rows import LEAD, MOST_ROWS, described
+from report.page.filters import figure_text, value_text
+from report.page.one.answering import limiting_shares, runs_of
+from report.page.parts.verdicts import (
+    AnswerRow,
+    ClaimRow,
+    VerdictCounts,
+    answer_rows,
+    claim_rows,
+    count_verdicts,
+)
+from report.page.time_rows import LEAD, MOST_ROWS, describe_rows
 from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 
 JUDGE_MORE = "invoke run --claims here --budget 2h"
@@ -44,7 +51,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     answers = tuple(
         row for row in answer_rows(analysis) if row.answer.cell and row.answer.cell.session == lead
     )
-    programs = tuple(_programs(analysis.own_cells))
+    programs = tuple(_programs_and_ours(analysis.own_cells))
     if not rows and not answers and not programs:
         return None
     names = {
@@ -53,7 +60,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         for cell in judged.cells
         if cell.key.workload == PROGRAM
     }
-    view = HeldView(rows, answers, programs, counts(analysis), names)
+    view = HeldView(rows, answers, programs, count_verdicts(analysis), names)
     cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
     differing = list(dict.fromkeys(term for row in answers for term in row.answer.differs))
     return AnswerPage(
@@ -61,7 +68,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         picture=_picture(view),
         template="holds",
         table=view,
-        notes=(Sentence("holds-sure", {"runs": runs_of(cells), "rows": rows}), what_limits(cells)),
+        notes=(Sentence("holds-sure", {"runs": runs_of(cells), "rows": rows}), limiting_shares(cells)),
         following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts.ways}),
         cells=cells,
         chips=tuple(
@@ -71,21 +78,21 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     )
 
 
-def _programs(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | None]]:
+def _programs_and_ours(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | None]]:
     """Programs beside the cell of that model and batch that this project's own workload trained."""
     programs = [cell for cell in cells if cell.key.workload == PROGRAM and cell.throughput.mean]
     found = []
     for cell in programs:
-        ours = next((other for other in cells if _same_work(cell, other)), None)
-        found.append((cell, _beside(ours, cell) if ours else None))
+        ours = next((other for other in cells if _is_same_work(cell, other)), None)
+        found.append((cell, _our_ratio(ours, cell) if ours else None))
     return sorted(found, key=lambda each: each[1] is None)
 
 
-def _beside(ours: Cell, original: Cell) -> WorkRatio:
+def _our_ratio(ours: Cell, original: Cell) -> WorkRatio:
     return work_ratio(ours, original, speed_known([ours, original]), terms_between(ours, original, (), {}))
 
 
-def _same_work(program: Cell, other: Cell) -> bool:
+def _is_same_work(program: Cell, other: Cell) -> bool:
     models = [cell.key.model.rpartition("/")[2].casefold() for cell in (program, other)]
     units = [cell.trials[0].sample_unit for cell in (program, other)]
     alike = models[0] == models[1] and program.key.batch_size == other.key.batch_size
@@ -144,7 +151,7 @@ def _picture(view: HeldView) -> Picture | None:
         KeyEntry("it holds there", "band"),
     )
     chart = ScaleRows(tuple(groups), "published = 1.00", key, dots=True, multiply=True)
-    return Picture(LEAD, chart, described(groups), "holds" if view.rows else "published")
+    return Picture(LEAD, chart, describe_rows(groups), "holds" if view.rows else "published")
 
 
 def _claim_row(row: ClaimRow) -> ScaleRow:
@@ -158,7 +165,7 @@ def _claim_row(row: ClaimRow) -> ScaleRow:
     name = text.clean(
         row.claim.words or f"{text.model_name(row.claim.of.model)}, {row.claim.metric.replace('_', ' ')}", 60
     )
-    return ScaleRow(name, (mark,), "", value(row.here), f"against {value(row.published)}", band)
+    return ScaleRow(name, (mark,), "", value_text(row.here), f"against {value_text(row.published)}", band)
 
 
 def _answer_row(row: AnswerRow) -> ScaleRow:
@@ -171,8 +178,8 @@ def _answer_row(row: AnswerRow) -> ScaleRow:
         name,
         (mark,),
         of.precision or "",
-        figure(times.value, "ratio"),
-        f"{value(row.here)} against {value(row.published)}",
+        figure_text(times.value, "ratio"),
+        f"{value_text(row.here)} against {value_text(row.published)}",
     )
 
 

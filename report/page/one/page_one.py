@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.record.finding import count_labels
 from report import text
 from report.analysis import Analysis
-from report.claims.matching import smaller
+from report.claims.matching import smaller_notes
 from report.compare.box import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, device_limits, faster, holds, reach, sound, unanswered
@@ -26,9 +26,9 @@ _SEVERITY = {"stop": 0, "care": 1, "good": 2}
 
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     """Page one of an analysis, by what is asked."""
-    kind, made = _answered(analysis, systems)
+    kind, made = _answer_page(analysis, systems)
     own = [trial for trial in analysis.on_record if trial.session == analysis.lead and not analysis.of_others]
-    shown = _counted(analysis, made.cells)
+    shown = _counted_trials(analysis, made.cells)
     source = Source(
         written=analysis.request.now,
         started=min((trial.started_at for trial in own), default=None),
@@ -42,14 +42,14 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
         answer=made,
         about=Sentence(kind, {"own": card, **made.about}),
         source=source,
-        chips=_few([*made.chips, *_chips(analysis, made.cells, shown, kind)]),
+        chips=_choose_chips([*made.chips, *_chips(analysis, made.cells, shown, kind)]),
         constructed=any(
             trial.device_name.startswith(CONSTRUCTED) or trial.record.simulated for trial in analysis.shown
         ),
     )
 
 
-def _answered(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]:
+def _answer_page(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]:
     """What was asked, as far as the records have it; else which is faster."""
     question = analysis.question
     if question.kind == "cost" and analysis.costs:
@@ -57,10 +57,10 @@ def _answered(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]:
     if question.kind == "sound" and analysis.checks:
         return "sound", sound.page(analysis, systems)
     if analysis.of_others or not any(trial.session == analysis.lead for trial in analysis.on_record):
-        return "nothing", unanswered.nothing(analysis, systems)
+        return "nothing", unanswered.nothing_page(analysis, systems)
     if not any(cell.verdict != "invalid" for cell in analysis.own_cells):
         limits = device_limits.page(analysis, systems)
-        return ("limits", limits) if limits else ("failed", unanswered.failed(analysis))
+        return ("limits", limits) if limits else ("failed", unanswered.failed_page(analysis))
     pages = {"limits": device_limits.page, "holds": holds.page, "reach": reach.page}
     make = pages.get(question.kind)
     made = make(analysis, systems) if make else None
@@ -78,7 +78,7 @@ def _framework(own: Sequence[TrialResult]) -> str:
     return text.clean(found.pop(), 30) if len(found) == 1 else ""
 
 
-def _counted(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
+def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """The trials that page one counts: the leading session's, and all of its cells' sessions."""
     sessions = {(cell.machine, cell.session) for cell in cells}
     tried = {trial.path for trial in too_large(analysis.own)}
@@ -93,7 +93,7 @@ def _counted(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
 # Chips
 
 
-def _few(found: Sequence[Chip]) -> tuple[Chip, ...]:
+def _choose_chips(found: Sequence[Chip]) -> tuple[Chip, ...]:
     """The worst first, and one that is good where anything is."""
     worst = sorted(found, key=lambda chip: _SEVERITY[chip.kind])
     good = [chip for chip in worst if chip.kind == "good"]
@@ -108,14 +108,14 @@ def _chips(
     if any(cell.key.data_source == "generated" for cell in cells):
         yield Chip("stop", "generated-data", "workloads")
     if analysis.question.kind == "sound" or analysis.question.by == "unit":
-        yield from _of_box(analysis)
-    yield from _of_runs(trials)
+        yield from _box_chips(analysis)
+    yield from _run_chips(trials)
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
         yield Chip("good" if state == "sound" else "care", "card", "check", {"state": state})
     if any(cell.key.weights == "random" for cell in cells):
         yield Chip("care", "random-weights", "workloads")
-    if any(smaller(cell) for cell in cells):
+    if any(smaller_notes(cell) for cell in cells):
         yield Chip("care", "scaled-down", "workloads")
     environments = [trial.environment for cell in cells for trial in cell.trials]
     if any(not used.pinned for used in environments):
@@ -128,7 +128,7 @@ def _chips(
         yield Chip("good", "real-data")
 
 
-def _of_box(analysis: Analysis) -> Iterator[Chip]:
+def _box_chips(analysis: Analysis) -> Iterator[Chip]:
     """Yield the number of measured cards, and each card behind the others."""
     if analysis.box.present > 1:
         yield Chip("care" if analysis.box.missing else "good", "box", "ran", {"box": analysis.box})
@@ -136,7 +136,7 @@ def _of_box(analysis: Analysis) -> Iterator[Chip]:
         yield Chip("stop", "behind", "ran", {"behind": behind})
 
 
-def _of_runs(trials: Sequence[TrialResult]) -> Iterator[Chip]:
+def _run_chips(trials: Sequence[TrialResult]) -> Iterator[Chip]:
     of, failed = len(trials), [trial for trial in trials if trial.failure]
     invalid = [trial for trial in trials if trial.verdict == "invalid" and not trial.failure]
     if failed:

@@ -9,7 +9,7 @@ from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.page import panels
-from report.page.one.answering import again, runs_of, what_limits
+from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.side_names import named_works
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
 from report.stats.equivalence import Verdict
@@ -43,7 +43,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     targets = targets_of(cells)
     if not targets:
         return None
-    names = _names(cells)
+    names = _row_names(cells)
     rows = [
         ReachRow(name, cell, tuple(to_target(cell, target) for target in targets))
         for name, cell in zip(names, cells, strict=True)
@@ -60,20 +60,20 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     unit = "share" if quality == "accuracy" else quality
     view = ReachView(targets, unit, tuple(rows), told)
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
-    at = _told(view)
+    at = _hardest_target(view)
     curve = panels.quality_over_time(runs, targets[at])
     return AnswerPage(
         headline=_headline(view, systems),
-        picture=panels.picture("lead", (curve,), "reach") if curve else None,
+        picture=panels.panels_picture("lead", (curve,), "reach") if curve else None,
         template="reach",
         table=view,
         notes=(
             Sentence(
                 "reach-sure", {"runs": runs_of(cells), "claims": told, "seconds": _epoch_seconds(cells)}
             ),
-            what_limits(cells),
+            limiting_shares(cells),
         ),
-        following=again(analysis),
+        following=repeat_line(analysis),
         cells=cells,
         chips=tuple(_chips(cells)),
         about={"model": cells[0].key.model},
@@ -86,7 +86,7 @@ def ranks_of(cell: Cell) -> int:
     return virtual if isinstance(virtual, int) else cell.key.gpus
 
 
-def _names(cells: Sequence[Cell]) -> Sequence[str]:
+def _row_names(cells: Sequence[Cell]) -> Sequence[str]:
     """By the devices of the batch alone where these tell all apart."""
     ranks = [ranks_of(cell) for cell in cells]
     if len(set(ranks)) == len(cells) > 1:
@@ -94,7 +94,7 @@ def _names(cells: Sequence[Cell]) -> Sequence[str]:
     return [str(name) for name in named_works([cell.key for cell in cells])]
 
 
-def _told(view: ReachView) -> int:
+def _hardest_target(view: ReachView) -> int:
     """The place of the hardest target that all had, else that most had."""
     met = [sum(bool(row.reached[at].seconds.mean) for row in view.rows) for at in range(len(view.targets))]
     return max(range(len(met)), key=lambda place: (met[place], place))
@@ -102,7 +102,7 @@ def _told(view: ReachView) -> int:
 
 def _headline(view: ReachView, systems: Systems) -> Sentence:
     """The slowest against the fastest."""
-    at = _told(view)
+    at = _hardest_target(view)
     timed = sorted(
         ((row, row.reached[at]) for row in view.rows if row.reached[at].seconds.mean),
         key=lambda each: each[1].seconds.mean or 0.0,

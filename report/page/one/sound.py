@@ -14,7 +14,7 @@ from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.box import BoxCards
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
-from report.page.filters import figure
+from report.page.filters import figure_text
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
 from report.trials.trial import TrialResult
@@ -207,14 +207,14 @@ def _bands(rows: Sequence[tuple[str, CheckedSpeed]]) -> Picture:
 
 def _band(name: str, of: CheckedSpeed) -> ScaleRow:
     """A thing as a share; where neither paper nor a sound card's range is known, its figure alone."""
-    said = figure(of.value, of.unit)
+    said = figure_text(of.value, of.unit)
     whole = of.paper or (of.known.middle if of.known and of.low else None)
     if not whole:
         return ScaleRow(name, text=said)
     slow = of.low is not None and of.value < of.low
     band = (of.low / whole, of.high / whole) if of.low and of.high else None
     mark, note = Mark(of.value / whole, slot=int(slow)), "" if of.paper else "of what is known"
-    return ScaleRow(name, (mark,), note, figure(mark.value, "share"), said, band)
+    return ScaleRow(name, (mark,), note, figure_text(mark.value, "share"), said, band)
 
 
 def _load(card: CheckedCard) -> Picture:
@@ -236,7 +236,7 @@ def _load(card: CheckedCard) -> Picture:
             if len(points) > 1:
                 panels.append(CurvePanel(title, f"{unit} over seconds", (CurveLine("", points),)))
     alt = (
-        f"{figure(card.load[0][1], 'TFLOP/s')} at first, {figure(card.load[-1][1])} at last"
+        f"{figure_text(card.load[0][1], 'TFLOP/s')} at first, {figure_text(card.load[-1][1])} at last"
         if card.load
         else ""
     )

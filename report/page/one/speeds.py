@@ -8,11 +8,11 @@ from typing import Any
 from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
-from report.page.filters import figure
-from report.page.one.answering import again, runs_of, what_limits
+from report.page.filters import figure_text
+from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.parts.studies import published_times
 from report.page.side_names import named_works
-from report.page.time_rows import MOST_ROWS, described, key_of, look_of, published_row
+from report.page.time_rows import MOST_ROWS, describe_rows, key_of_systems, look_of, published_row
 from report.page.values import AnswerPage, Picture, Sentence, Systems, rate, rate_unit
 from report.trials.key import LOADER_ALONE, grouped_by
 
@@ -31,8 +31,8 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         picture=_picture(table, systems, analysis) if cells else None,
         template="speeds",
         table=table,
-        notes=(Sentence("speeds-sure", {"runs": runs_of(cells)}), what_limits(cells)),
-        following=again(analysis),
+        notes=(Sentence("speeds-sure", {"runs": runs_of(cells)}), limiting_shares(cells)),
+        following=repeat_line(analysis),
         cells=cells,
         about={"factor": analysis.question.by},
     )
@@ -40,27 +40,29 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
 
 def _picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Analysis) -> Picture:
     """Return the times beside published ones; where there are none, the speeds from zero by their unit."""
-    beside, key = published_times(analysis), key_of(systems.own)
+    beside, key = published_times(analysis), key_of_systems(systems.own)
     timed = [(name, cell) for name, cell in table if cell.seconds.mean and beside.get(id(cell))]
     if timed:
         rows = []
         for name, cell in timed:
             seconds = cell.seconds.mean or 1.0
             mark = Mark(1.0, look=look_of(cell), slot=systems.of(cell).slot)
-            rows.append(ScaleRow(name, (mark,), text=figure(seconds, "seconds"), small="1.00"))
+            rows.append(ScaleRow(name, (mark,), text=figure_text(seconds, "seconds"), small="1.00"))
             rows += [published_row(claim, seconds, loader=loader) for claim, loader in beside[id(cell)]]
         groups = [RowGroup("", tuple(rows[:MOST_ROWS]))]
-        return Picture("lead", ScaleRows(tuple(groups), "here = 1.00", key), described(groups), "published")
+        return Picture(
+            "lead", ScaleRows(tuple(groups), "here = 1.00", key), describe_rows(groups), "published"
+        )
     groups = [
         RowGroup(unit, tuple(_speed_row(name, cell, systems) for name, cell in members[:MOST_ROWS]))
         for unit, members in grouped_by(table, lambda each: rate_unit(each[1])).items()
     ]
     chart = ScaleRows(tuple(groups), key=key, reference=None)
-    return Picture("lead", chart, described(groups), "speeds")
+    return Picture("lead", chart, describe_rows(groups), "speeds")
 
 
 def _speed_row(name: str, cell: Cell, systems: Systems) -> ScaleRow:
     speed, ends = cell.throughput.mean, cell.throughput.interval
     low, high = (max(ends.low, 0.0), ends.high) if ends else (None, None)
     mark = Mark(speed or 0.0, low, high, look_of(cell), systems.of(cell).slot)
-    return ScaleRow(name, (mark,), text=figure(speed))
+    return ScaleRow(name, (mark,), text=figure_text(speed))

@@ -10,7 +10,7 @@ from report import text
 from report.analysis import Analysis
 from report.charts.marks import KeyEntry
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.page.filters import setting
+from report.page.filters import setting_words
 from report.page.one.answering import FIRST
 from report.page.parts.published import published_studies
 from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
@@ -24,7 +24,7 @@ REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup"
 """The stages of a trial that the picture shows; what comes after the last counts as it."""
 
 
-def nothing(analysis: Analysis, systems: Systems) -> AnswerPage:
+def nothing_page(analysis: Analysis, systems: Systems) -> AnswerPage:
     """Return the published studies, where nothing of this machine is on record."""
     drawn, rows = published_studies(analysis, systems)
     return AnswerPage(
@@ -39,7 +39,7 @@ def nothing(analysis: Analysis, systems: Systems) -> AnswerPage:
     )
 
 
-def failed(analysis: Analysis) -> AnswerPage:
+def failed_page(analysis: Analysis) -> AnswerPage:
     """Return how far each trial got, and why it ended, where none gave a figure."""
     own = [trial for trial in analysis.on_record if trial.session == analysis.lead]
     failures = [trial for trial in own if trial.failure is not None]
@@ -66,7 +66,9 @@ def failed(analysis: Analysis) -> AnswerPage:
 
 
 def _picture(failures: Sequence[TrialResult]) -> Picture:
-    works = grouped_by(failures, lambda trial: (trial.key.model, trial.key.precision, setting(trial.key)))
+    works = grouped_by(
+        failures, lambda trial: (trial.key.model, trial.key.precision, setting_words(trial.key))
+    )
     rows = []
     for (model, precision, under), trials in works.items():
         stages = [trial.failure.stage for trial in trials if trial.failure]

@@ -14,7 +14,7 @@ from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.partial_key import same_but
-from report.page.filters import of_each_key, work
+from report.page.filters import of_each_key, work_name
 from report.page.values import Picture, Systems
 from report.trials.ceilings import (
     RooflinePoint,
@@ -23,7 +23,7 @@ from report.trials.ceilings import (
     ceiling_of,
     ceilings,
     device_of,
-    doubtful,
+    is_doubtful,
     reached_together,
     roofline_point,
     share,
@@ -88,7 +88,7 @@ def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
     """Return what limits the cells on the page; null where nothing was measured."""
     cells = analysis.page_cells
     among = of_each_key(cells)
-    found = [(work(cell, among), cell, time_breakdown(cell)) for cell in cells]
+    found = [(work_name(cell, among), cell, time_breakdown(cell)) for cell in cells]
     waits = [(name, cell, breakdown) for name, cell, breakdown in found if breakdown]
     devices = devices_of(analysis)
     if not waits and not devices:
@@ -123,7 +123,7 @@ def _device(
 ) -> DeviceLimits | None:
     trained = [trial for trial in trials if not trial.is_ceiling]
     alike = grouped_by(trained, same_but()).values()
-    works = [(own[0], point) for own in alike if (point := _typical(own, cards, measured))]
+    works = [(own[0], point) for own in alike if (point := _typical_point(own, cards, measured))]
     used = trials[0].record.measurement
     if used is None or not (works or measured):
         return None
@@ -132,7 +132,7 @@ def _device(
     return DeviceLimits(
         device=trials[0].card,
         picture=_picture(works, used.device.count, sheet, name),
-        rows=tuple((trial, point, doubtful(point)) for trial, point in works),
+        rows=tuple((trial, point, is_doubtful(point)) for trial, point in works),
         sheet=sheet,
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),
@@ -141,7 +141,7 @@ def _device(
     )
 
 
-def _typical(
+def _typical_point(
     trials: Sequence[TrialResult], cards: Sequence[Card], measured: Mapping[str, float]
 ) -> RooflinePoint | None:
     """The run whose speed is the middle one; null where its operations are not known."""

@@ -10,15 +10,15 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
-from report.page.parts.studies import StudyFigure, figures
-from report.page.parts.study_pictures import DrawnStudy, picture
+from report.page.parts.studies import StudyFigure, figures_of_studies
+from report.page.parts.study_pictures import DrawnStudy, study_picture
 from report.page.parts.verdicts import (
     AnswerRow,
     ClaimRow,
     VerdictCounts,
     answer_rows,
     claim_rows,
-    counts,
+    count_verdicts,
 )
 from report.page.time_rows import LEAD, MOST_ROWS
 from report.page.values import NamedSystem, Systems
@@ -71,7 +71,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if not claims.claims:
         return None
     alone = not analysis.own
-    everything = figures(analysis)
+    everything = figures_of_studies(analysis)
     found = [
         figure
         for figure in everything
@@ -83,7 +83,7 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     drawn = [_study_view(study, members, analysis, systems) for study, members in by_study.items()]
     return PublishedView(
         alone=alone,
-        counts=counts(analysis),
+        counts=count_verdicts(analysis),
         rows=claim_rows(analysis),
         answers=answer_rows(analysis),
         studies=tuple(drawn),
@@ -95,7 +95,7 @@ def _study_view(
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
-    pictures = tuple(picture(figure, _picture_name(figure), systems) for figure in members)
+    pictures = tuple(study_picture(figure, _picture_name(figure), systems) for figure in members)
     return StudyView(
         name=claims.study_name(study),
         title=known.title if known else "",
@@ -166,8 +166,8 @@ def published_studies(analysis: Analysis, systems: Systems) -> tuple[DrawnStudy 
     """Return one study drawn, and every study that has claims: most to judge here, then to read, first."""
     by_study = grouped_by(analysis.evidence.claims.claims, lambda claim: claim.study)
     rows = [_line(study, members, analysis) for study, members in by_study.items()]
-    timed = [figure for figure in figures(analysis) if figure.metric == "protocol_seconds"]
-    drawn = picture(timed[0], LEAD, systems, MOST_ROWS) if timed else None
+    timed = [figure for figure in figures_of_studies(analysis) if figure.metric == "protocol_seconds"]
+    drawn = study_picture(timed[0], LEAD, systems, MOST_ROWS) if timed else None
     return drawn, sorted(rows, key=lambda row: (-row.judged, -row.figures))
 
 

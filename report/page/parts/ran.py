@@ -38,10 +38,10 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         return None
     measured = [trial for trial in trials if trial.record.measurement]
     return RanView(
-        trials=_alike(trials, _ended_as),
-        failures=_alike([trial for trial in trials if trial.failure], _failed_as),
-        stacks=_alike(sorted(trials, key=lambda trial: trial.failure is not None), _ran_with),
-        arithmetic=_alike(sorted(measured, key=lambda trial: trial.key.precision), _probed_as),
+        trials=_group_alike(trials, _ending_key),
+        failures=_group_alike([trial for trial in trials if trial.failure], _failure_key),
+        stacks=_group_alike(sorted(trials, key=lambda trial: trial.failure is not None), _environment_key),
+        arithmetic=_group_alike(sorted(measured, key=lambda trial: trial.key.precision), _probe_key),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
     )
 
@@ -58,32 +58,32 @@ def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
     return tuple(found)
 
 
-def _alike(
+def _group_alike(
     trials: Iterable[TrialResult], what: Callable[[TrialResult], Hashable]
 ) -> tuple[tuple[TrialResult, ...], ...]:
     return tuple(map(tuple, grouped_by(trials, what).values()))
 
 
-def _ended_as(trial: TrialResult) -> Hashable:
+def _ending_key(trial: TrialResult) -> Hashable:
     what = tuple(dict.fromkeys(found.name for found in trial.causes))
     reason = trial.failure and trial.failure.reason
     place = trial.machine, trial.card, trial.key.model, trial.key.precision, trial.key.batch_size
     return *place, trial.samples_per_second is None, trial.verdict, what, reason
 
 
-def _failed_as(trial: TrialResult) -> Hashable:
+def _failure_key(trial: TrialResult) -> Hashable:
     assert trial.failure is not None
     failure = trial.failure
     return trial.machine, trial.card, failure.stage, failure.reason, failure.message
 
 
-def _ran_with(trial: TrialResult) -> Hashable:
+def _environment_key(trial: TrialResult) -> Hashable:
     used = trial.environment
     place = trial.machine, trial.card
     return *place, used.image, used.lock_sha256, used.base_digest, trial.stack.driver
 
 
-def _probed_as(trial: TrialResult) -> Hashable:
+def _probe_key(trial: TrialResult) -> Hashable:
     assert trial.record.measurement is not None
     found = trial.record.measurement.precision
     reads = frozenset((probe.operation, probe.reads_as) for probe in found.probes)

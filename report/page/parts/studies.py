@@ -16,7 +16,7 @@ from harness.record import Claim
 from harness.record.published.cards import Card
 from report.analysis import Analysis
 from report.claims.answers import terms_beside
-from report.claims.matching import asked_by, measured_of
+from report.claims.matching import asked_key, measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.trials.key import FRAMEWORK, Value, grouped_by
@@ -78,7 +78,7 @@ class StudyFigure:
         return tuple(dict.fromkeys(modes))
 
 
-def figures(analysis: Analysis) -> tuple[StudyFigure, ...]:
+def figures_of_studies(analysis: Analysis) -> tuple[StudyFigure, ...]:
     """Return every study's metrics, the one that says most of this machine first."""
     claims = analysis.evidence.claims.claims
     published = Counter(claim.study for claim in claims)
@@ -103,7 +103,9 @@ def published_times(analysis: Analysis) -> dict[int, list[tuple[Claim, bool]]]:
     """
     beside: dict[int, list[tuple[Claim, bool]]] = {}
     timed = (
-        figure for figure in figures(analysis) if figure.metric == "protocol_seconds" and figure.measured
+        figure
+        for figure in figures_of_studies(analysis)
+        if figure.metric == "protocol_seconds" and figure.measured
     )
     for row in (row for figure in timed for row in figure.rows if row.measured):
         claims = [entry.source for entry in row.entries if isinstance(entry.source, Claim)]
@@ -142,7 +144,7 @@ def study_figures(
     for (study, metric, _), members in grouped_by(known, lambda c: (c.study, c.metric, c.unit)).items():
         parts = grouped_by(members, _subject_of_picture)
         for part, same in parts.items():
-            rows = tuple(_row(alike, cells, cards) for alike in _works(same))
+            rows = tuple(_row(alike, cells, cards) for alike in _claims_of_rows(same))
             differing = tuple(pair for at, pair in enumerate(part) if len({each[at] for each in parts}) > 1)
             found.append(StudyFigure(study, metric, rows, differing))
     return tuple(found)
@@ -150,15 +152,15 @@ def study_figures(
 
 def _subject_of_picture(claim: Claim) -> tuple[tuple[str, Value], ...]:
     """What all figures of a picture have in common: the data follow from the workload and its protocol."""
-    size = dict(asked_by(claim, claim.of).fields).get("image_size")
+    size = dict(asked_key(claim, claim.of).fields).get("image_size")
     return ("workload", claim.workload), ("protocol", claim.protocol), ("image_size", size)
 
 
-def _works(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
+def _claims_of_rows(claims: Iterable[Claim]) -> Iterator[list[Claim]]:
     """Yield the claims of each row: in one where a protocol fixes a batch for each precision."""
 
     def work(claim: Claim) -> Hashable:
-        asked = asked_by(claim, claim.of).less("precision", "batch_size", FRAMEWORK)
+        asked = asked_key(claim, claim.of).less("precision", "batch_size", FRAMEWORK)
         return asked.fields, tuple(sorted(asked.options))
 
     for alike in grouped_by(claims, work).values():

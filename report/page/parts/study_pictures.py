@@ -11,9 +11,9 @@ from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.claims.matching import measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
-from report.page.filters import GIB, value
+from report.page.filters import GIB, value_text
 from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow
-from report.page.time_rows import described, key_of, look_of, with_room
+from report.page.time_rows import describe_rows, groups_with_room, key_of_systems, look_of
 from report.page.values import Picture, Quantity, Systems
 from report.trials.key import DATA, FRAMEWORK
 
@@ -29,7 +29,7 @@ class DrawnStudy:
     figure: StudyFigure
 
 
-def picture(figure: StudyFigure, name: str, systems: Systems, most: int = MOST_BARS) -> DrawnStudy:
+def study_picture(figure: StudyFigure, name: str, systems: Systems, most: int = MOST_BARS) -> DrawnStudy:
     """The rows that compare, what was measured first, as many as have room, in the study's order.
 
     Where room is short, those with something measured alone.
@@ -39,24 +39,24 @@ def picture(figure: StudyFigure, name: str, systems: Systems, most: int = MOST_B
     rows = [row for row in rows if len(row.entries) > 1] or rows
     drawn = [(row, _group(row, figure, systems, most)) for row in rows]
     by_measured = sorted(drawn, key=lambda each: -each[0].measured)
-    kept = set(map(id, with_room([group for _, group in by_measured], most)))
+    kept = set(map(id, groups_with_room([group for _, group in by_measured], most)))
     shown = [(row, group) for row, group in drawn if id(group) in kept]
     groups = tuple(group for _, group in shown)
     absolute = figure.metric == "peak_bytes"
     chart = ScaleRows(
         groups,
         axis="GiB" if absolute else "fastest = 1.00",
-        key=key_of(systems.all),
+        key=key_of_systems(systems.all),
         reference=None if absolute else 1.0,
     )
     left = sum(len(row.entries) for row in figure.rows) - sum(len(group.rows) for group in groups)
     fitted = replace(figure, rows=tuple(row for row, _ in shown), left_out=left)
-    return DrawnStudy(Picture(name, chart, described(groups), "study"), fitted)
+    return DrawnStudy(Picture(name, chart, describe_rows(groups), "study"), fitted)
 
 
 def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> RowGroup:
     rows = [_bar(entry, figure, systems) for entry in row.entries]
-    shown = _nearest(rows, min(MOST_IN_ROW, max(most // LEAST_ROWS, 4)))
+    shown = _nearest_rows(rows, min(MOST_IN_ROW, max(most // LEAST_ROWS, 4)))
     of, data = row.claim.of, row.claim.of.options.get(DATA)
     whole = row.claim.epochs if figure.metric == "protocol_seconds" else None
     notes = [text.count(whole, "epoch")] if whole else []
@@ -65,7 +65,7 @@ def _group(row: StudyRow, figure: StudyFigure, systems: Systems, most: int) -> R
     return RowGroup(text.model_name(of.model), shown, tuple(notes))
 
 
-def _nearest(rows: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
+def _nearest_rows(rows: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
     """All where there is room; else what was measured, the best, and those nearest to what was measured."""
     own = [place for place, row in enumerate(rows) if row.firm] or [0]
     order = sorted(
@@ -77,30 +77,30 @@ def _nearest(rows: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
 
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
     absolute, source = figure.metric == "peak_bytes", entry.source
-    framework = _framework(source)
+    framework = _framework_of(source)
     card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
     at = entry.value / GIB if absolute else entry.scaled
     row = ScaleRow(
         framework or card,
         (Mark(at, look="published"),),
         f"{card} {entry.precision}".strip() if framework else entry.precision,
-        value(Quantity(entry.value, CLAIMED[figure.metric].unit)),
+        value_text(Quantity(entry.value, CLAIMED[figure.metric].unit)),
         "" if absolute else text.times(entry.scaled),
     )
     if isinstance(source, Claim):
         return row
     system = systems.of(source)
-    low, high = _ends(entry, source, figure)
+    low, high = _entry_ends(entry, source, figure)
     mark = Mark(at, low, high, look_of(source), system.slot)
     return replace(row, label=framework or system.name, marks=(mark,))
 
 
-def _framework(source: Claim | Cell) -> str:
+def _framework_of(source: Claim | Cell) -> str:
     options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
     return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
 
 
-def _ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
+def _entry_ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
     """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
     measured = measured_of(cell, figure.metric)
     interval = measured.interval if measured else None

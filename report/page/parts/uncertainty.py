@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
-from report.page.filters import of_each_key, work
+from report.page.filters import of_each_key, work_name
 from report.page.values import Systems
 from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed
 
@@ -36,15 +36,15 @@ def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
     known = (cell for cell in cells if cell.throughput.interval)
     doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     found = UncertaintyView(
-        doubts=tuple((work(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
+        doubts=tuple((work_name(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
         caveats=tuple(_caveats(analysis, cells)),
-        learning=tuple(_learning(analysis)),
+        learning=tuple(_learned_as_well(analysis)),
     )
     problems = analysis.evidence.results.problems
     return found if found.doubts or found.caveats or found.learning or problems else None
 
 
-def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
+def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Compare what each half-precision cell of this machine learned with full precision, where known."""
     gates = {trial.path: gate for trial, gate in analysis.early_gates}
     own = [parity for parity in analysis.parities if parity.of in analysis.own_cells]
@@ -53,7 +53,7 @@ def _learning(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
         words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}
         first = next(word for word in ("departs", "follows", "unknown") if word in words)
         if first != "unknown" or parity.unjudged is None:
-            yield work(parity.of, among), parity, first
+            yield work_name(parity.of, among), parity, first
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
@@ -66,7 +66,7 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
         yield Doubt("rare-runs", {"runs": fewest_runs(cells)})
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
-        yield Doubt("odd-run", {"works": _named(odd, cells)})
+        yield Doubt("odd-run", {"works": _work_names(odd, cells)})
     ratios = analysis.comparison.ratios if analysis.comparison else ()
     unequal = [
         ratio.of
@@ -74,9 +74,9 @@ def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
         if ratio.interval and any(note.name == "unequal-spread" for note in ratio.interval.notes)
     ]
     if unequal:
-        yield Doubt("unequal-spread", {"works": _named(unequal, cells)})
+        yield Doubt("unequal-spread", {"works": _work_names(unequal, cells)})
 
 
-def _named(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
+def _work_names(some: Sequence[Cell], among: Sequence[Cell]) -> tuple[str, ...]:
     keys = of_each_key(among)
-    return tuple(dict.fromkeys(work(cell, keys) for cell in of_each_key(some)))
+    return tuple(dict.fromkeys(work_name(cell, keys) for cell in of_each_key(some)))

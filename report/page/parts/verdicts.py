@@ -108,7 +108,7 @@ class VerdictCounts:
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     """The claims that met a record: failed ones first, then confirmed, then open."""
-    rows = [_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
+    rows = [_claim_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
     return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
 
 
@@ -127,14 +127,14 @@ def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
     return AnswerRow(
         answer=answer,
         study=analysis.evidence.claims.study_name(claim.study),
-        common=_parts(claim.of),
+        common=_side_parts(claim.of),
         published=Quantity(claim.value, unit),
         here=Quantity(answer.here, unit),
         times=Quantity(answer.times, "ratio", answer.low, answer.high),
     )
 
 
-def counts(analysis: Analysis) -> VerdictCounts:
+def count_verdicts(analysis: Analysis) -> VerdictCounts:
     """How many claims came to which answer, and what the others need."""
     of_states = Counter(STATES.get(one.state, one.state) for one in analysis.answers)
     barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
@@ -151,10 +151,10 @@ def counts(analysis: Analysis) -> VerdictCounts:
     )
 
 
-def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
+def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:
     claim = judged.claim
-    of = _parts(claim.of)
-    over = _parts(claim.over) if claim.over else ()
+    of = _side_parts(claim.of)
+    over = _side_parts(claim.over) if claim.over else ()
     common = tuple(part for part in of if part in over) if over else of
     unit = unit_of(claim)
     here = quantity(judged.interval or judged.measured, unit)
@@ -167,14 +167,14 @@ def _row(judged: Judged, analysis: Analysis) -> ClaimRow:
         published=Quantity(claim.value, unit),
         here=here,
         state=STATES[judged.verdict.word],
-        reason=_reason(judged),
+        reason=_verdict_reason(judged),
         verdict=judged.verdict,
         runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
-        zone=_zone(judged, here),
+        zone=_claim_zone(judged, here),
     )
 
 
-def _parts(side: Side) -> Pairs:
+def _side_parts(side: Side) -> Pairs:
     named: list[tuple[str, Value]] = [
         ("card", side.card),
         ("model", side.model),
@@ -196,7 +196,7 @@ def unit_of(claim: Claim) -> str:
     return UNITS.get(claim.unit, "" if claim.unit in WITHOUT_NAME else text.clean(claim.unit, 20))
 
 
-def _reason(judged: Judged) -> VerdictReason:
+def _verdict_reason(judged: Judged) -> VerdictReason:
     """Why the verdict is what it is, by what it rests on."""
     claim, verdict = judged.claim, judged.verdict
     state = STATES[verdict.word]
@@ -211,7 +211,7 @@ def _reason(judged: Judged) -> VerdictReason:
     return "bound met" if state == "holds" else "bound missed"
 
 
-def _zone(judged: Judged, here: Quantity) -> Mapping[str, Any] | None:
+def _claim_zone(judged: Judged, here: Quantity) -> Mapping[str, Any] | None:
     """Return the places on a logarithmic scale whose middle is the published figure, or equal sides."""
     claim, bound = judged.claim, judged.claim.value or 1.0
     if here.value is None or here.value <= 0 or claim.kind == "structure":

@@ -11,7 +11,7 @@ from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.page import panels
-from report.page.filters import of_each_key, work
+from report.page.filters import of_each_key, work_name
 from report.page.timelines import timelines
 from report.page.values import NamedSystem, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
@@ -41,7 +41,7 @@ class WorkloadView:
 def view(analysis: Analysis, systems: Systems) -> tuple[WorkloadView, ...] | None:
     """Null where nothing was measured."""
     by_workload = grouped_by(analysis.page_cells, lambda cell: cell.key.workload)
-    pictures = _over_time(analysis, systems)
+    pictures = _timelines_of(analysis, systems)
     found = tuple(
         _workload(workload, cells, f"workload-{place}", analysis, systems, pictures.get(workload, ()))
         for place, (workload, cells) in enumerate(by_workload.items(), 1)
@@ -66,13 +66,13 @@ def _workload(
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
     kinds = of_each_key(cells)
     own = read_workload(workload)
-    shown = panels.together(cells, analysis, systems)
-    named = [(work(cell, kinds), cell) for cell in cells]
+    shown = panels.workload_panels(cells, analysis, systems)
+    named = [(work_name(cell, kinds), cell) for cell in cells]
     return WorkloadView(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
-        curves=panels.picture(f"{anchor}-more", shown) if shown else None,
+        curves=panels.panels_picture(f"{anchor}-more", shown) if shown else None,
         rows=tuple(named),
         unit=rate_unit(cells[0]),
         batches=tuple(batch_sweeps(mine, failed)),
@@ -98,12 +98,12 @@ def quality_unit(cell: Cell) -> str:
     return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")
 
 
-def _over_time(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:
+def _timelines_of(analysis: Analysis, systems: Systems) -> dict[str, list[tuple[str, NamedSystem, Picture]]]:
     """Return this machine's lines of each workload, doubtful trials first."""
     doubtful = sorted(analysis.own_cells, key=lambda cell: not any(trial.causes for trial in cell.trials))
     found: dict[str, list[tuple[str, NamedSystem, Picture]]] = {}
     for number, cell in enumerate(doubtful[:MOST_TIMELINES], 1):
         system = systems.of(cell)
         picture = timelines(cell, f"trials-{number}", system.slot)
-        found.setdefault(cell.key.workload, []).append((work(cell, analysis.own_cells), system, picture))
+        found.setdefault(cell.key.workload, []).append((work_name(cell, analysis.own_cells), system, picture))
     return found

@@ -155,7 +155,7 @@ def test_a_card_whose_memory_the_work_did_not_fit_is_never_the_one_to_buy_though
     assert found is not None
     cards, works = [one.card for one in found.offers], [line.name for line in (*found.lines, *found.left_out)]
     paper = CardsOnPaper(speeds={each: RelativeSpeed(0.8, 1.0, 1.2) for each in product(cards, cards, works)})
-    told = analysis.answering(analysis.request, paper).costs
+    told = analysis.with_request(analysis.request, paper).costs
     assert told is not None and (told.places, told.order, told.fits[1]) == ((0, 1), (0,), False)
 
 

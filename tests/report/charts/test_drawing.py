@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from report.charts import style
-from report.charts.drawing import Chart, as_png, draw
+from report.charts.drawing import Chart, as_png, draw_chart
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.charts.style import Layout, cut, width_of, wrapped
+from report.charts.style import Layout, cut_text, width_of, wrap_text
 from tests.helpers.charts import (
     CHARTS,
     EACH_CHART,
@@ -39,7 +39,7 @@ def test_an_axis_from_zero_holds_every_value_between_round_ticks(values: list[fl
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
 def test_labels_that_would_touch_are_moved_apart_and_keep_their_order(places: list[float]):
-    moved = style.apart(places, 14.0, 0.0, 100.0)
+    moved = style.move_apart(places, 14.0, 0.0, 100.0)
     order = sorted(range(len(places)), key=lambda at: places[at])
     assert all(moved[b] - moved[a] >= 13.99 for a, b in itertools.pairwise(order))
     assert max(moved) <= 100
@@ -47,8 +47,8 @@ def test_labels_that_would_touch_are_moved_apart_and_keep_their_order(places: li
 
 @pytest.mark.parametrize("said", HOSTILE)
 def test_a_text_is_cut_or_broken_to_what_fits(said: str):
-    assert width_of(cut(said, 80.0), style.LABEL) <= 80
-    lines = wrapped(said, 80.0, lines=3)
+    assert width_of(cut_text(said, 80.0), style.LABEL) <= 80
+    lines = wrap_text(said, 80.0, lines=3)
     assert len(lines) <= 3 and all(width_of(line) <= 80 for line in lines)
 
 
@@ -97,7 +97,7 @@ def test_a_drawing_is_well_formed_and_holds_no_more_than_a_page_may_take(chart: 
 @pytest.mark.parametrize("said", [said for said in HOSTILE if said != LONG])
 def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
     chart = ScaleRows((RowGroup(said, (ScaleRow(said, (Mark(1.0),), said, said, said),), (said,)),), said)
-    drawing = draw(chart, "name", said, said, said)
+    drawing = draw_chart(chart, "name", said, said, said)
     assert {element.tag for element in read(drawing.page).elements} <= {
         *("svg", "title", "desc", "g", "defs", "pattern", "path", "use", "rect", "text", "tspan")
     }
@@ -110,10 +110,10 @@ def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
 @settings(max_examples=10)
 @given(st.text(max_size=300))
 def test_any_text_in_a_drawing_leaves_it_well_formed(said: str):
-    drawing = draw(ScaleRows((RowGroup("", (ScaleRow(said, (Mark(1.0),)),)),)), "name", said, "", said)
+    drawing = draw_chart(ScaleRows((RowGroup("", (ScaleRow(said, (Mark(1.0),)),)),)), "name", said, "", said)
     assert len(list(ElementTree.fromstring(drawing.file).iter("{http://www.w3.org/2000/svg}desc"))) == 1
 
 
 def test_words_that_follow_others_are_one_text_with_them():
-    drawn = draw(CHARTS["rows"], "name", "t", "u", "d").page
+    drawn = draw_chart(CHARTS["rows"], "name", "t", "u", "d").page
     assert re.search(r"<text[^>]*>Card A<tspan[^>]*>fp32</tspan></text>", drawn)

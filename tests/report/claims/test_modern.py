@@ -11,10 +11,10 @@ from harness.plan import own_file, plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record.published.claim_set import claim_sides
 from report.claims.judge import judge
-from report.claims.judging_plan import TargetDevice, can_answer, judging_trials, own_card, variants_of
-from report.claims.matching import asked_by
+from report.claims.judging_plan import TargetDevice, can_answer, is_own_card, judging_trials, variants_of
+from report.claims.matching import asked_key
 from report.compare import cells as stats
-from report.compare.cells import own_and_beside
+from report.compare.cells import own_and_other_cells
 from report.compare.partial_key import PartialKey
 from report.trials.key import Value, key_of_asked
 from tests.helpers import ROOT
@@ -106,7 +106,7 @@ def judged(claim, times=1.0):
     else:
         records = records_of(claim, claim.of, 0, times * seconds)
     cells = stats.cells_of(trials_of(records))
-    (found,) = judge([claim], *own_and_beside(cells, SESSION, ()), CARDS)
+    (found,) = judge([claim], *own_and_other_cells(cells, SESSION, ()), CARDS)
     return found
 
 
@@ -162,7 +162,7 @@ def test_plan_modern_holds_what_a_card_can_be_judged_by_on_whatever_stack(card, 
     device, variants = TargetDevice("cuda", card, "8.0"), variants_of(trials)
     able = [claim for claim in CLAIMS if "modern" in claim.plans and can_answer(device, claim, CARDS)]
     of_found = [claim for claim in able if judging_trials(claim, variants)]
-    assert Counter(claim.study for claim in of_found if own_card(claim, device, CARDS)) == judged_there
+    assert Counter(claim.study for claim in of_found if is_own_card(claim, device, CARDS)) == judged_there
 
 
 def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_program_for():
@@ -173,7 +173,7 @@ def test_plan_modern_holds_a_side_of_each_figure_on_one_card_that_it_has_a_progr
         one.trial for one in plan_file.plan_trials(asked, PlanContext("cuda", "cuda", None, sources, {}), 1)
     ]
     keys = [PartialKey.of(key_of_asked(trial.asked)) for trial in trials]
-    held = [c for c in CLAIMS if any(not asked_by(c, c.of).differences(key) for key in keys)]
+    held = [c for c in CLAIMS if any(not asked_key(c, c.of).differences(key) for key in keys)]
     assert Counter(claim.study for claim in held) == {
         "airbench": 8,
         "nanogpt": 2,

@@ -12,7 +12,7 @@ from harness.record import Record
 from harness.record.published.cards import load_cards
 from report.claims.judge import judge
 from report.claims.judged import Judged
-from report.compare.cells import cells_of, own_and_beside
+from report.compare.cells import cells_of, own_and_other_cells
 from report.compare.partial_key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
@@ -96,7 +96,7 @@ def up_to_twelve(*, virtual: bool) -> list[Record]:
 
 
 def judged(claim: str, records: list[Record]) -> Judged:
-    (found,) = judge([CLAIMS[claim]], *own_and_beside(cells_of(trials_of(records)), LEAD, ()), CARDS)
+    (found,) = judge([CLAIMS[claim]], *own_and_other_cells(cells_of(trials_of(records)), LEAD, ()), CARDS)
     return found
 
 

@@ -27,7 +27,7 @@ from report.compare.card_check import (
 )
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import METHOD_SD, SHORT_SD, UNIT_SD, KnownSpeed, by_paper, known_of
-from report.trials.reading import read
+from report.trials.reading import read_trials
 from tests.helpers.records_builder import changed
 from tests.helpers.records_card import CHECKED, SPEEDS, checked_box, checked_card, three_others
 
@@ -43,7 +43,7 @@ SIMULATION_SD = math.sqrt(0.05 * 0.95 / CARDS_SIMULATED)
 
 
 def check_of(*records, session: str | None = None):
-    trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
+    trials = read_trials([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
     return checked_cards(trials, session or records[0].session, CARDS, PublishedSpeeds())
 
 
@@ -94,7 +94,7 @@ def test_equal_cards_of_one_host_are_held_against_each_other_after_that_of_the_s
 
 def test_of_eight_cards_the_bad_one_is_named_the_missing_one_counted_and_a_limit_of_all_is_found():
     def box(records):
-        trials = read([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
+        trials = read_trials([Stored(f"results/{n}.json", record) for n, record in enumerate(records)], CARDS)
         return trials, checked_cards(trials, CHECKED, CARDS, PublishedSpeeds())
 
     trials, found = box(checked_box({3: 0.12}, missing=6))
@@ -246,7 +246,7 @@ def _card(name: str):
 
 def test_the_committed_h200_has_one_speed_and_equal_bits():
     stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
-    found = checked_cards(read(stored, CARDS), stored[0].record.session, CARDS, PUBLISHED)[0]
+    found = checked_cards(read_trials(stored, CARDS), stored[0].record.session, CARDS, PUBLISHED)[0]
     assert (found.flips, found.differences, found.state) == (None, (), "sound")
 
 
@@ -341,7 +341,7 @@ def test_a_card_of_eight_that_is_12_percent_slow_is_named_in_90_percent_and_a_so
 def h200_load() -> numpy.ndarray:
     """Seconds of each step of the committed H200's load, over their median."""
     stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
-    trial = max(read(stored, CARDS), key=lambda one: one.record.measurement.window.seconds)
+    trial = max(read_trials(stored, CARDS), key=lambda one: one.record.measurement.window.seconds)
     assert len(levels(trial)) > 60
     seconds = numpy.asarray(trial.record.measurement.step_us.values(), dtype=float) / 1e6
     return seconds / numpy.median(seconds)

@@ -12,7 +12,7 @@ import pytest
 
 from harness.record import Limit
 from report.compare.cells import Cell, cells_of, selected_alike
-from report.compare.figure import Run, figure, left_out
+from report.compare.figure import Run, figure_of_runs, verdicts_left_out
 from report.stats.intervals import blocks_interval
 from tests.helpers.record_sets import series
 from tests.helpers.trial_tables import trials_of
@@ -28,7 +28,7 @@ def runs(settled: Sequence[float], unproven: Sequence[float]) -> list[Run]:
 
 
 def selected(of: Sequence[Run]) -> frozenset[str]:
-    return left_out([run.verdict for run in of], of)
+    return verdicts_left_out([run.verdict for run in of], of)
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_unproven_runs_are_left_out_where_most_are_proven_and_the_mean_stays(set
 
 def test_a_figure_keeps_the_unproven_runs_that_were_left_out_beside_those_that_count():
     of = [*runs(SETTLED, (99.1,)), Run(1.0, 1, "invalid")]
-    made = figure(of, selected(of), in_blocks=True)
+    made = figure_of_runs(of, selected(of), in_blocks=True)
     assert (made.n, made.mean) == (4, pytest.approx(100.125))
     assert made.with_unproven.values == (*SETTLED, 99.1)
 
 
 def test_an_accuracy_knows_no_blocks():
     of = [Run(0.9 + 0.01 * place, 1 + place // 2, "valid") for place in range(6)]
-    assert figure(of, (), in_blocks=True).interval.n == (3,)
-    assert figure(of, (), in_blocks=False).interval.n == (6,)
+    assert figure_of_runs(of, (), in_blocks=True).interval.n == (3,)
+    assert figure_of_runs(of, (), in_blocks=False).interval.n == (6,)
 
 
 @cache
@@ -70,7 +70,7 @@ def cell(of: Sequence[Run]) -> Cell:
     takes = unproven and "unproven" not in without
     return replace(
         line(),
-        figures={**line().figures, "seconds": figure(of, without, in_blocks=True)},
+        figures={**line().figures, "seconds": figure_of_runs(of, without, in_blocks=True)},
         takes_unproven=takes,
         trials=trials,
     )

@@ -45,7 +45,7 @@ def compared(folder: Path, first: str, second: str) -> NamedSides:
 
 
 def shown(found: NamedSides) -> str:
-    return render.comparison(found, (), None, ())
+    return render.comparison_text(found, (), None, ())
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from report.compare.partial_key import (
     DATA_MODES,
     MEASURED_FIELDS,
     GroupPlace,
-    at_same_batch,
-    matched,
-    nearest_the_card,
+    items_nearest_card,
+    match_places,
+    nearest_batch,
     same_but,
 )
-from report.trials.key import Key, ProtocolLength, grouped_by, without
+from report.trials.key import Key, ProtocolLength, grouped_by, without_fields
 
 FIELDS = [field.name for field in (*fields(Key), *fields(ProtocolLength))]
 WITHIN = ("length", "session", "machine")
@@ -105,7 +105,7 @@ def test_with_nothing_left_out_a_group_is_of_equal_items_alone(items):
 @given(ITEMS, ITEMS, LEFT_OUT)
 def test_an_item_is_matched_with_the_references_in_its_place_and_no_other(items, references, names):
     place = same_but(*names, within=("session",))
-    found = list(matched(items, references, place))
+    found = list(match_places(items, references, place))
     assert [one for one, _ in found] == items
     for one, beside in found:
         assert list(beside) == [other for other in references if place(other) == place(one)]
@@ -123,7 +123,7 @@ def test_an_item_is_matched_with_the_references_in_its_place_and_no_other(items,
 )
 def test_a_field_takes_what_goes_along_with_it(name, one, other):
     assert same_but(name)(item(**one)) == same_but(name)(item(**other))
-    assert without(key(**other), name) == without(key(), name)
+    assert without_fields(key(**other), name) == without_fields(key(), name)
 
 
 @pytest.mark.parametrize("name", ["precision", "profile", "gpus", "batch_size"])
@@ -161,13 +161,13 @@ def test_a_trial_that_failed_is_matched_though_it_does_not_know_all_of_its_key()
 
 def test_of_several_references_the_one_of_the_same_batch_goes_first():
     references = [item(batch_size=16), item(), item()]
-    assert at_same_batch(item(), references) is references[1]
-    assert at_same_batch(item(batch_size=32), references) is references[0]
-    assert at_same_batch(item(), ()) is None
+    assert nearest_batch(item(), references) is references[1]
+    assert nearest_batch(item(batch_size=32), references) is references[0]
+    assert nearest_batch(item(), ()) is None
 
 
 def test_the_mode_nearest_the_card_is_the_best_there_is():
     modes = ["host", "device", "host", "device"]
-    found = nearest_the_card([item(data_mode=mode) for mode in modes], lambda one: one.key)
+    found = items_nearest_card([item(data_mode=mode) for mode in modes], lambda one: one.key)
     assert [one.key.data_mode for one in found] == ["device", "device"]
-    assert nearest_the_card([], lambda one: key()) == []
+    assert items_nearest_card([], lambda one: key()) == []

@@ -9,7 +9,7 @@ import pytest
 from report.expected.expected import CardExpectation, ExpectedValue, TaskExpectation
 from report.expected.figures import TrainingTask
 from report.expected.refusal import Refusal
-from report.page.filters import expected
+from report.page.filters import over_expected
 from report.page.whole_page import write
 from tests.helpers.purposes import analysis_of
 
@@ -33,7 +33,7 @@ def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(shar
     analysis = analysis_of("one-machine")
     cell = analysis.own_cells[0]
     should = {cell.trials[0].path: an_expected(cell.throughput.mean / share)}
-    found = expected(cell, should)
+    found = over_expected(cell, should)
     assert found.value == pytest.approx(share)
     assert (found.low, found.high) == pytest.approx((share / 1.2, share * 1.2))
     asked = replace(analysis, request=replace(analysis.request, should=should))
@@ -41,7 +41,7 @@ def test_a_work_stands_as_a_share_of_what_the_card_should_do_with_the_range(shar
 
 
 def test_without_other_cards_nothing_is_expected():
-    assert not any(expected(cell, {}) for cell in analysis_of("one-machine").own_cells)
+    assert not any(over_expected(cell, {}) for cell in analysis_of("one-machine").own_cells)
 
 
 def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):

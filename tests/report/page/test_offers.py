@@ -44,7 +44,7 @@ def of_offers(
     unmeasured = {pair for pair in permutations(prices, 2) if set(prices) - {A, B}}
     speed = RelativeSpeed(1 / factor, 1.0, factor)
     paper = CardsOnPaper(speeds={(*pair, line): speed for pair in unmeasured for line in lines})
-    told = found.answering(found.request, paper)
+    told = found.with_request(found.request, paper)
     return page(told, systems_of(told))
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from harness.plan.plan_file import plan_questions
 from report.analysis import AnalysisRequest, analyse
 from report.charts.card import MOST_ROWS
-from report.page.render import answer
+from report.page.render import answer_text
 from report.page.whole_page import page_of
 from tests.helpers import ROOT
 from tests.helpers.here import evidence_here
@@ -21,6 +21,6 @@ def test_the_sample_has_the_answer_and_each_figure_of_its_two_cards():
     )
     one = page_of(analyse(evidence_here(), asked)).one
     card, page = ((ROOT / "docs" / "sample" / name).read_text() for name in ("card.svg", "report.md"))
-    assert f"# {answer(one.answer.headline)}\n" in page
+    assert f"# {answer_text(one.answer.headline)}\n" in page
     rows = [row for group in one.answer.picture.chart.groups for row in group.rows][:MOST_ROWS]
     assert all(row.text.replace("\xa0", " ") in card.replace("\xa0", " ") for row in rows if row.marks)

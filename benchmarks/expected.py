@@ -12,7 +12,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,17 +21,13 @@ import pandas as pd
 from harness.record.published.cards import load_cards
 from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, model_of
 from report.expected.figures import PublishedRow, figures_of, read_tables
-from report.expected.model import FEWEST_CARDS, SETTINGS, described, fit, modelled
+from report.expected.model import FEWEST_CARDS, described, fit, modelled
 from report.expected.refusal import Refusal
 from report.expected.specs import CardSpecs, load_specs
 
 ROOT = Path(__file__).resolve().parents[1]
 COVERAGE = (0.88, 0.95)
 SOFTWARE_GOALS, CARD_GOALS = (0.8, 0.95), (0.0, 0.9)
-LATEST = "-2026"
-"""How the names of the tables end that came in last."""
-BEFORE = replace(SETTINGS, architecture_arithmetic=0.0, architecture_program=0.0, card=0.072, card_work=0.034)
-"""The settings until then."""
 
 
 def left_out_errors(model: ExpectationModel, figures: pd.DataFrame) -> pd.DataFrame:
@@ -88,20 +84,6 @@ def leave_out_tables(tables: Tables) -> pd.DataFrame:
     return pd.concat(outcomes)
 
 
-def frozen_errors(tables: Tables) -> pd.DataFrame:
-    """Return what the model said of the tables of 2026 before they came in, each card left out of all."""
-    before = {name: rows for name, rows in tables.rows.items() if not name.endswith(LATEST)}
-    rest = [row for rows in before.values() for row in rows]
-    asked = [row for name, rows in tables.rows.items() if name not in before for row in rows]
-    figures = described(figures_of(asked), tables.specs)
-    held = set(modelled(described(figures_of(rest), tables.specs)).task)
-    errors = []
-    for card, rows in figures[figures.task.isin(held)].groupby("card"):
-        model = model_of([row for row in rest if row.card != card], tables.specs, BEFORE)
-        errors.append(left_out_errors(model, rows))
-    return pd.concat(errors)
-
-
 def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float]) -> bool:
     """Print the spread of the medians of true over expected; return whether the goals are met."""
     factors, met = np.exp(ratios), []
@@ -112,24 +94,11 @@ def print_medians(title: str, ratios: Sequence[float], goals: tuple[float, float
 
 
 def print_repeats(figures: pd.DataFrame) -> None:
-    """Print how near one card's figures in two software of a program are: what a model can hope for.
-
-    First as published, then less what the two differ by on other cards: known of software that has others.
-    """
+    """Print how near one card's figures in two software of a program are: what a model can hope for."""
     pairs = figures.merge(figures, on=["program", "task", "card"]).query("software_x < software_y")
     gains = pairs.log_speed_x - pairs.log_speed_y
     ratios = gains.groupby([pairs.software_x, pairs.software_y, pairs.card]).median()
-    both = ratios.groupby(level=[0, 1])
-    others = both.transform("size") - 1
-    elsewhere = (both.transform("sum") - ratios)[others > 0] / others[others > 0]
     print_medians("no model: one software of a card over another", list(ratios), (0, 0))
-    print_medians(
-        "likewise, less what they differ by on other cards", list((ratios - elsewhere).dropna()), (0, 0)
-    )
-    cards, software = figures.groupby("card").software.nunique(), figures.groupby("software").card
-    left_out = figures[figures.card.map(cards) > 1].drop_duplicates(["card", "software"])
-    alone = (left_out.software.map(software.nunique()) == 1).sum()
-    print(f"{alone} of the {len(left_out)} left-out software ran on no other card")
 
 
 def software_and_cards(tables: Tables) -> dict[str, bool]:
@@ -181,7 +150,6 @@ def print_all() -> int:
         f"{tables.figures.card.nunique()} cards; settings as committed\n\n{HEADING}",
         flush=True,
     )
-    print_coverage("frozen: the tables of 2026, card left out", frozen_errors(tables))
     coverage = print_coverage("one card, from specifications", pd.concat(leave_out_cards(tables)))
     print_coverage("one table: its software is new", leave_out_tables(tables))
     goals = software_and_cards(tables) | {

@@ -3,6 +3,7 @@
 import hashlib
 import sys
 import tarfile
+from contextlib import suppress
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -42,14 +43,14 @@ def link_own_files(tree: Path, own: Path) -> None:
     for name in FOLDERS:
         (own / name).mkdir(parents=True, exist_ok=True)
     for gone in (path for pattern in PATTERNS for path in tree.glob(pattern) if not path.exists()):
-        gone.unlink()
+        gone.unlink(missing_ok=True)
     found = (str(path.relative_to(own)) for pattern in PATTERNS for path in own.glob(pattern))
     for link, target in (
         (tree / ".own", own),
         *((tree / name, own / name) for name in (*FILES, *FOLDERS, *found)),
     ):
         link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink() and not link.exists():
+        with suppress(FileExistsError):
             link.symlink_to(target)
 
 

@@ -11,7 +11,6 @@ from report.charts.rows import Mark, RowGroup, ScaleRow
 from report.compare.cells import Cell
 from report.page.filters import UNKNOWN, figure_text
 from report.page.values import NamedSystem
-from report.trials.trial import PROVEN
 
 LEAD = "lead"
 """The name of page one's picture."""
@@ -19,9 +18,9 @@ MOST_ROWS = 14
 """Rows of page one's picture."""
 
 
-def look_of(cell: Cell) -> Look:
-    """Hollow where its window did not settle, so that a whole training's time is projected."""
-    return "measured" if cell.verdict in PROVEN else "projected"
+def look_of(cell: Cell, *, timed: bool) -> Look:
+    """Hollow where a whole training's time is drawn, and was projected from a part of it."""
+    return "projected" if timed and cell.length.projected else "measured"
 
 
 def published_row(claim: Claim, seconds: float, *, loader: bool) -> ScaleRow:

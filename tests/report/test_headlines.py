@@ -148,6 +148,24 @@ def test_windows_of_other_lengths_are_named_and_the_published_card_stands_below(
     assert len(published) == 4 and all("other loader" in row.note for row in published)
 
 
+@pytest.mark.parametrize(
+    ("session", "looks"),
+    [
+        (H200, [{"projected"}]),
+        ("20261123-b48b1e", [{"measured"}]),
+        ("20261125-53f079", [{"measured"}, *[{"projected"}] * 3]),
+        ("20261121-e09923", [{"measured"}]),
+        ("20261128-2ec903", [{"measured"}] * 2),
+    ],
+)
+def test_hollow_is_a_time_that_was_projected_and_no_other(session: str, looks: list[set[str]]):
+    _, page = asked(session)
+    assert page.one.answer.picture is not None and isinstance(page.one.answer.picture.chart, ScaleRows)
+    groups = page.one.answer.picture.chart.groups
+    drawn = [{mark.look for row in group.rows for mark in row.marks} - {"published"} for group in groups]
+    assert drawn == looks
+
+
 def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_held_it():
     _, page = asked(CARD)
     loss, thing = page.one.answer.headline.data["losses"][0]

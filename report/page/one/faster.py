@@ -201,7 +201,7 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         low, high = (ends.low, ends.high) if ends else (None, None)
         speed = f"{text.number(speed_of_all_runs(cell))} {rate_unit(cell)}"
         said = figure_text(cell.seconds.mean, "seconds") if timed else speed
-        mark = Mark(times, low, high, look_of(cell), side.slot)
+        mark = Mark(times, low, high, look_of(cell, timed=timed), side.slot)
         rows.append(ScaleRow(side.name, (mark,), text=said, small=text.times(times)))
     known = [cell for cell in cells if cell]
     claims = {claim.id: (claim, loader) for cell in known for claim, loader in beside.get(id(cell), [])}

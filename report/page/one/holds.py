@@ -22,7 +22,7 @@ from report.page.parts.verdicts import (
     claim_rows,
     count_verdicts,
 )
-from report.page.time_rows import LEAD, MOST_ROWS, describe_rows
+from report.page.time_rows import LEAD, MOST_ROWS, describe_rows, look_of
 from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 
 JUDGE_MORE = "invoke run --claims here --budget 2h"
@@ -148,6 +148,7 @@ def _picture(view: HeldView) -> Picture | None:
     key = (
         KeyEntry("here", "measured"),
         KeyEntry("does not hold", "measured", 1),
+        KeyEntry("projected", "projected"),
         KeyEntry("it holds there", "band"),
     )
     chart = ScaleRows(tuple(groups), "published = 1.00", key, dots=True, multiply=True)
@@ -170,9 +171,8 @@ def _claim_row(row: ClaimRow) -> ScaleRow:
 
 def _answer_row(row: AnswerRow) -> ScaleRow:
     of, times = row.claim.of, row.times
-    mark = Mark(
-        times.value or 1.0, times.low, times.high, "projected" if row.answer.without_range else "measured"
-    )
+    cell, timed = row.answer.cell, row.claim.metric == "protocol_seconds"
+    mark = Mark(times.value or 1.0, times.low, times.high, look_of(cell, timed=timed) if cell else "measured")
     name = f"{text.short_card(of.card or '–')}, {text.model_name(of.model)}"
     return ScaleRow(
         name,

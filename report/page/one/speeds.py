@@ -46,7 +46,7 @@ def _picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Anal
         rows = []
         for name, cell in timed:
             seconds = cell.seconds.mean or 1.0
-            mark = Mark(1.0, look=look_of(cell), slot=systems.of(cell).slot)
+            mark = Mark(1.0, look=look_of(cell, timed=True), slot=systems.of(cell).slot)
             rows.append(ScaleRow(name, (mark,), text=figure_text(seconds, "seconds"), small="1.00"))
             rows += [published_row(claim, seconds, loader=loader) for claim, loader in beside[id(cell)]]
         groups = [RowGroup("", tuple(rows[:MOST_ROWS]))]
@@ -63,6 +63,6 @@ def _picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Anal
 
 def _speed_row(name: str, cell: Cell, systems: Systems) -> ScaleRow:
     speed, ends = cell.throughput.mean, cell.throughput.interval
-    low, high = (max(ends.low, 0.0), ends.high) if ends else (None, None)
-    mark = Mark(speed or 0.0, low, high, look_of(cell), systems.of(cell).slot)
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    mark = Mark(speed or 0.0, low, high, slot=systems.of(cell).slot)
     return ScaleRow(name, (mark,), text=figure_text(speed))

@@ -91,7 +91,7 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
         return row
     system = systems.of(source)
     low, high = _entry_ends(entry, source, figure)
-    mark = Mark(at, low, high, look_of(source), system.slot)
+    mark = Mark(at, low, high, look_of(source, timed=figure.metric == "protocol_seconds"), system.slot)
     return replace(row, label=framework or system.name, marks=(mark,))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -142,13 +142,15 @@ class Analysis:
     costs: Costs | None
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
+    unrecorded: tuple[str, ...] = ()
+    """The sessions that were named with others and hold no record."""
 
     def with_request(self, request: AnalysisRequest, paper: CardsOnPaper) -> Analysis:
         """Return the analysis with more that is asked, and its costs by what is known of cards on paper."""
         cards, purchase = self.evidence.cards, self.evidence.purchase
         return replace(
             self,
-            request=request,
+            request=replace(request, session=self.request.session, named=self.request.named),
             costs=costs((*self.here, *self.others), self.trials, cards, purchase, paper),
         )
 
@@ -293,16 +295,12 @@ def evidence_in(root: Path, results: Results | None = None, *, purchase: bool = 
 def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     """Everything that the evidence says; reads and writes nothing.
 
-    Raises UserError where the session that was asked for has no record.
+    Raises UserError where a session that was asked for is not on record, or none of them holds a record.
     """
     sessions = evidence.results.sessions
     on_record = read_trials(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
-    asked = request.session
-    if asked is not None and not any(trial.session == asked for trial in on_record):
-        raise UserError(
-            f"there is no record of session '{text.clean(asked, 40)}'", remedy="name a session in results/"
-        )
+    request, unrecorded = _split_named(request, on_record, sessions)
     own_sessions = request.own | {session.id for session in sessions if session.machine == request.machine}
     named = request.machine is not None
     lead = request.session or leading_session(on_record, own_sessions, named=named)
@@ -338,7 +336,26 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         verdicts=judge(evidence.claims.claims, here, others, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
         clause=clause(own_cells, spreads, margin=request.margin),
+        unrecorded=unrecorded,
     )
+
+
+def _split_named(
+    request: AnalysisRequest, on_record: Sequence[TrialResult], sessions: Sequence[Session]
+) -> tuple[AnalysisRequest, tuple[str, ...]]:
+    """Return the request for those of its sessions that hold a record, and the ids of the others."""
+    asked = request.named or ((request.session,) if request.session else ())
+    recorded = {trial.session for trial in on_record}
+    empty = tuple(session for session in asked if session not in recorded)
+    if unknown := set(empty) - {session.id for session in sessions}:
+        said = f"there is no session '{text.clean(min(unknown), 40)}'"
+        raise UserError(said, remedy="name a session in results/")
+    if empty and len(empty) == len(asked):
+        said = f"session '{text.clean(empty[0], 40)}' holds no record: no trial of it ended"
+        raise UserError(said, remedy="name another session in results/")
+    left = tuple(session for session in asked if session not in empty)
+    kept = replace(request, session=left[0], named=left if len(left) > 1 else ()) if empty else request
+    return kept, empty
 
 
 def _has_prices(analysis: Analysis) -> bool:

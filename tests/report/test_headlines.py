@@ -10,11 +10,12 @@ from itertools import pairwise
 
 import pytest
 
+from harness.errors import UserError
 from harness.plan.plan_file import plan_questions
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.rows import ScaleRows
 from report.page.one.faster import Clause
-from report.page.render import answer_text
+from report.page.render import answer_text, render
 from report.page.values import Page
 from report.page.whole_page import page_of
 from report.stats.contrast import EQUAL
@@ -231,6 +232,22 @@ def test_a_class_has_a_first_groups_that_do_not_overlap_and_the_places_of_mine()
     assert times[0] == 1 and times[-1] == pytest.approx(18.7, rel=0.02)
     assert all(after > before for before, after in pairwise(times))
     assert all(row.places for row in rows)
+
+
+EMPTY = "20261126-2aa796"
+
+
+def test_a_session_without_a_record_is_refused_alone_and_named_on_the_page_of_a_pair():
+    with pytest.raises(UserError, match=rf"^session '{EMPTY}' holds no record"):
+        asked(EMPTY)
+    for pair in ((EMPTY, H100), (H100, EMPTY)):
+        analysis, page = asked(*pair)
+        assert (analysis.lead, analysis.unrecorded) == (H100, (EMPTY,))
+        assert told(clauses(page)) == HELD[(H100,)]
+        rendered = render(page, drawn=False)
+        assert all(text.count(EMPTY) == 1 for text in (rendered.markdown, rendered.html))
+    with pytest.raises(UserError, match=r"^there is no session '20261126-000000'"):
+        asked(H100, "20261126-000000")
 
 
 def sessions_here() -> list[str]:

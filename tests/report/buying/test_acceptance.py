@@ -407,5 +407,5 @@ def test_a_bundle_that_was_changed_judges_nothing(ordered, bundle):
 
 
 def test_a_session_that_is_not_there_is_told(bundle, capsys):
-    with pytest.raises(UserError, match="there is no record of session '20260310-dddddd'"):
+    with pytest.raises(UserError, match="there is no session '20260310-dddddd'"):
         answered(bundle, bundled.one_card("20260311-eeeeee"), capsys)

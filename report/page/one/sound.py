@@ -120,7 +120,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
     causes = [found.name for found in card.findings]
     fine = card.state in ("sound", "unknown")
-    commands = ("invoke gate --mine",) if fine else ("invoke run --plan card-long report",)
+    again = "invoke run --plan card-long report"
+    if view.gpu and view.box.present > 1:
+        again = f"invoke run --plan card-long --device {view.gpu.index} report"
+    commands = ("invoke gate --mine",) if fine else (again,)
     return AnswerPage(
         headline=_headline(view, systems),
         picture=view.load if card.flips else view.bands,

@@ -157,9 +157,14 @@ def key_of_asked(asked: TrialRequest, nodes: int = 1) -> Key:
 
 
 def _options(options: Mapping[str, Value], own: OwnProgram | None) -> Pairs:
-    """Return a variant's options but `side`, and the command of a user's own program."""
-    command = (("command", " ".join(own.command)),) if own else ()
-    return (*sorted((name, value) for name, value in options.items() if name != SIDE), *command)
+    """Return a variant's options but `side`, and the command of a user's own program.
+
+    What a step of a program holds is known where its user said so; else steps of one command are alike alone.
+    """
+    words = " ".join(own.command) if own else ""
+    command = (("command", words),) if own else ()
+    steps = (("steps_of", words),) if own and own.per_step is None else ()
+    return (*sorted((name, value) for name, value in options.items() if name != SIDE), *command, *steps)
 
 
 EMPTY_KEY = Key("", "", "", "", 0, "", None, "")

@@ -73,7 +73,9 @@ class TrialResult:
             return None
         protocol, projected = self.record.measurement.protocol, self.summary.projected
         limit = limit_of(self.record.trial.asked) if projected else ()
-        numbers = protocol.steps_per_epoch, protocol.epochs, protocol.valid_batches
+        # A program that our clock stops has no length of its own: its processes differ by what they reached.
+        steps = 1 if self.record.measurement.own else protocol.steps_per_epoch
+        numbers = steps, protocol.epochs, protocol.valid_batches
         return ProtocolLength(*numbers, projected, limit)
 
     @cached_property

@@ -250,6 +250,15 @@ def test_a_session_without_a_record_is_refused_alone_and_named_on_the_page_of_a_
         asked(H100, "20261126-000000")
 
 
+def test_steps_of_two_commands_are_no_work_alike_and_each_keeps_its_speed():
+    _, page = asked("20261128-2ec903")
+    said = page.one.answer.headline
+    assert (said.state, [cell.throughput.n or cell.all_runs.n for _, cell in said.data["sides"]]) == (
+        "apart",
+        [2, 3],
+    )
+
+
 def sessions_here() -> list[str]:
     measured = {stored.record.session for stored in results_here().records}
     return sorted(measured)

@@ -112,7 +112,11 @@ def _headline(view: ComparedView) -> Sentence:
         if ratio
     ]
     if not every:
-        return Sentence("apart", {"sides": sides})
+        firsts = [
+            next(filter(None, cells), None)
+            for cells in zip(*(work.of.cells for work in view.works), strict=True)
+        ]
+        return Sentence("apart", {"sides": list(zip(sides, firsts, strict=True))})
     if not view.ordered and len(sides) > 2:
         return _class_headline(view)
     of_first = [each for each in every if each.work is every[0].work]

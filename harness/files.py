@@ -160,6 +160,11 @@ def free_bytes(path: Path) -> int | None:
     return None
 
 
+def is_writable(path: Path) -> bool:
+    """Return whether this user may write there, or make it: on no disk that is read-only."""
+    return os.access(next((folder for folder in (path, *path.parents) if folder.exists()), path), os.W_OK)
+
+
 def need_room(what: str, needed_bytes: int, free: int | None, where: str | Path, remedy: str) -> None:
     """Raise NoSpace where less is free than is needed; what is unknown refuses nothing."""
     if free is not None and free < needed_bytes:

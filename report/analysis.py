@@ -12,7 +12,7 @@ from harness.errors import UserError
 from harness.record import Factor, Question, Session
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import ClaimSet, read_claims
-from harness.record.store import Results
+from harness.record.store import Results, future_problems
 from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
@@ -297,6 +297,8 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
 
     Raises UserError where a session that was asked for is not on record, or none of them holds a record.
     """
+    ahead = (*evidence.results.problems, *future_problems(evidence.results, request.now))
+    evidence = replace(evidence, results=replace(evidence.results, problems=ahead))
     sessions = evidence.results.sessions
     on_record = read_trials(evidence.results.records, evidence.cards, sessions)
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)

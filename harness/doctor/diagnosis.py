@@ -99,6 +99,8 @@ def _cards(around: Surroundings) -> Iterator[Diagnosis]:
     if around.selection.kind == "cpu":
         note = f" ({around.selection.note})" if around.selection.note else ""
         given = f", {cpu.model or 'unknown'}, {cpu.usable:g} CPUs" if cpu.usable else ""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in cpu.usable_kinds.items())
+        given += f" ({kinds})" if kinds else ""
         yield ok(f"device: the processor{given}{note}")
     for card in around.selection.gpus:
         yield ok(f"device {card.index}: {_card_words(card)}")
@@ -250,7 +252,11 @@ def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diag
         shown, needed = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free", sizes.get(disk.gets, 0)
         # Whether an image has room, its engine says.
         least = max(needed if disk.gets == "data" else 0, FULL_BYTES)
-        if disk.free_bytes < least:
+        if disk.read_only:
+            yield problem(
+                f"disk for {disk.what}: '{disk.folder}' cannot be written to", "see its mount and owner"
+            )
+        elif disk.free_bytes < least:
             place = f"in '{disk.folder}'" if disk.folder else "there"
             yield problem(
                 f"{shown}, and the plan needs up to {format_bytes(least)}",

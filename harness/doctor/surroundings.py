@@ -28,6 +28,7 @@ class Disk:
     folder: Path | None
     free_bytes: int | None
     gets: Literal["data", "image", ""] = ""
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,9 @@ def default_label(fields: Mapping[str, Any]) -> str:
     if counts:
         label = "-".join(f"{count}x-{name}" for name, count in counts.items())
         return label[:LABEL_CHARACTERS].rstrip("-.")
+    if kinds := fields["cpu"].get("usable_kinds"):
+        named = "-".join(f"{count}-{_slug(kind)}" for kind, count in kinds.items())
+        return f"cpu-{named}"[:LABEL_CHARACTERS].rstrip("-.")
     usable = max(1, math.floor(fields["cpu"]["usable"] or 1))
     count = min(usable, fields["cpu"]["cores"] or usable)
     return f"cpu-{count}-core{'s' if count > 1 else ''}"

@@ -146,6 +146,23 @@ def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None
     return sorted(affine) or None
 
 
+_X86_KINDS = {"cpu_core": "performance", "cpu_atom": "efficiency", "cpu_lowpower": "low-power"}
+
+
+def usable_kinds(files: Files, cpus: frozenset[int] | None) -> dict[str, int]:
+    """Return how many CPUs of each kind of core this process may use; empty where all are of one kind."""
+    listed = {kind: files.text(f"/sys/devices/{name}/cpus") or "" for name, kind in _X86_KINDS.items()}
+    kinds = {number: kind for kind, text in listed.items() for number in _parse_range(text)}
+    if not kinds:
+        parts = ((block["processor"], block.get("CPU part")) for block in _blocks(files))
+        kinds = {
+            int(number): _ARM_PARTS.get(part, part) for number, part in parts if part and number.isdigit()
+        }
+    if len(set(kinds.values())) < 2:
+        return {}
+    return dict(Counter(kinds[number] for number in sorted(kinds) if cpus is None or number in cpus))
+
+
 def _parse_range(text: str) -> set[int]:
     """Return the numbers of a kernel's list such as "0-3,8"."""
     numbers: set[int] = set()

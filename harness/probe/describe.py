@@ -40,6 +40,7 @@ def describe_machine(files: Files | None = None) -> dict[str, Any]:
         "cpu": {
             **cpu.describe_cpu(files, None if cpus is None else len(cpus)),
             "numa_affinity": cpu.numa_affinity(files, cpus),
+            "usable_kinds": cpu.usable_kinds(files, cpus),
         },
         "gpus": cards,
         "silent_cards": list(silent_cards(files, {card["bus"] for card in cards}, driver)),

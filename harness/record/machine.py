@@ -123,6 +123,8 @@ class Cpu(Model):
     smt: bool | None = None
     numa_affinity: tuple[int, ...] | None = None
     """The nodes whose CPUs this process may use."""
+    usable_kinds: Annotated[dict[str, int], Field(exclude_if=lambda kinds: not kinds)] = {}
+    """The CPUs of each kind of core within `usable`, as performance and efficiency; empty of one kind."""
     features: tuple[str, ...] = ()
     """Which of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon and sve it has."""
     native_16_bit: Annotated[

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from glob import glob
 from pathlib import Path
 
@@ -37,6 +37,14 @@ class Results:
     records: tuple[Stored, ...]
     sessions: tuple[Session, ...]
     problems: tuple[str, ...]
+
+
+def future_problems(results: Results, now: datetime) -> Iterator[str]:
+    """Yield a sentence for each record that begins a day or more after `now`."""
+    for stored in results.records:
+        if stored.record.started_at > now + timedelta(days=1):
+            day = f"{stored.record.started_at:%Y-%m-%d}"
+            yield f"{stored.path}: it begins in the future ({day}); look at the clock of its machine"
 
 
 OWN = ".own"

@@ -10,7 +10,7 @@ from harness.doctor.diagnosis import find_obstacles
 from harness.doctor.surroundings import Disk, Surroundings, device_files
 from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoEngine
-from harness.files import Files, command_output, free_bytes
+from harness.files import Files, command_output, free_bytes, is_writable
 from harness.gpu.cuda_start import NOT_TRIED, start_cuda
 from harness.machine import user_state_folder
 from harness.plan.plan_file import Plan
@@ -60,9 +60,9 @@ def written_disks(root: Path, clone_gets: Literal["image", ""]) -> tuple[Disk, .
     """Return where a line writes: the clone, with environments where no engine holds them, data and state."""
     data, state = default_folder(), user_state_folder()
     return (
-        Disk("this clone", root, free_bytes(root), clone_gets),
+        Disk("this clone", root, free_bytes(root), clone_gets, read_only=not is_writable(root)),
         Disk("data", data, free_bytes(data), "data"),
-        Disk("this user's state", state, free_bytes(state)),
+        Disk("this user's state", state, free_bytes(state), read_only=not is_writable(state)),
     )
 
 

@@ -337,3 +337,14 @@ def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setattr(nvidia, "describe", lambda library, files: readings.append(files) or [])
     doctor.diagnose(ROOT, Settings(plan="card", engine="venv"))
     assert len(readings) == 1
+
+
+def test_a_clone_that_cannot_be_written_to_is_a_problem_and_two_kinds_of_cores_are_told(tmp_path):
+    shut = (Disk("this clone", ROOT, 50 * GIB, read_only=True),)
+    assert found(examine_surroundings(around(disks=shut)), "cannot be written to").level == "problem"
+    given = around()
+    cores = CPU.model_copy(update={"usable_kinds": {"performance": 16, "efficiency": 8}})
+    given = replace(given, machine=given.machine.model_copy(update={"cpu": cores}))
+    assert (
+        "40 CPUs (16 performance, 8 efficiency)" in found(examine_surroundings(given), "the processor").what
+    )

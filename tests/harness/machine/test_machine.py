@@ -13,7 +13,7 @@ from harness.errors import MachineError
 from harness.machine import default_label, look_at_machine, machine_folder, machine_id, read_load
 from harness.machine.fingerprint import read_load_from
 from harness.probe import cpu, system
-from harness.record import machine_differences
+from harness.record import Cpu, machine_differences
 from harness.redact import find_leaks
 from tests.helpers import TESTS
 from tests.helpers.fake_nvml import CARD, FakeNvml
@@ -253,3 +253,31 @@ def test_the_load_tells_how_many_processors_work_at_this_moment():
     found = read_load()
     assert found.busy_cpus is not None
     assert 0 <= found.busy_cpus <= (psutil.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "cpus", "kinds", "label"),
+    [
+        ({"cpu_core": "0-15", "cpu_atom": "16-31"}, None, {"performance": 16, "efficiency": 16},
+         "cpu-16-performance-16-efficiency"),
+        ({"cpu_core": "0-3", "cpu_atom": "4-7"}, {2, 3, 4}, {"performance": 2, "efficiency": 1},
+         "cpu-2-performance-1-efficiency"),
+        ({"cpu_core": "0-3", "cpu_atom": "4-7"}, {0}, {"performance": 1}, "cpu-1-performance"),
+        ({"cpu_core": "0-3"}, None, {}, "cpu-2-cores"),
+        ({}, None, {}, "cpu-2-cores"),
+    ],
+)  # fmt: skip
+def test_cores_of_two_kinds_are_told_apart_and_counted_where_this_process_may_run(
+    tmp_path, listed, cpus, kinds, label
+):
+    files = tree(tmp_path, {f"/sys/devices/{name}/cpus": f"{text}\n" for name, text in listed.items()})
+    usable = cpu.usable_kinds(files, None if cpus is None else frozenset(cpus))
+    assert usable == kinds
+    assert default_label({"gpus": [], "cpu": {"usable": 2, "cores": 2, "usable_kinds": usable}}) == label
+
+
+def test_arm_s_cores_of_two_kinds_are_told_apart_by_their_parts(tmp_path):
+    blocks = [f"processor : {at}\nCPU part : {part}\n" for at, part in enumerate(["0xd85"] * 2 + ["0xd87"])]
+    files = tree(tmp_path, {"/proc/cpuinfo": "\n".join(blocks)})
+    assert cpu.usable_kinds(files, frozenset((1, 2))) == {"Cortex-X925": 1, "Cortex-A725": 1}
+    assert "usable_kinds" not in Cpu().model_dump()

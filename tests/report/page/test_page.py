@@ -187,6 +187,16 @@ def test_a_record_that_cannot_be_read_is_named_on_the_page(tmp_path: Path):
     assert "the file is cut short or not JSON" in read(page.html.read_text(encoding="utf-8")).text("li")
 
 
+def test_a_record_of_the_future_is_named_on_the_page(tmp_path: Path):
+    constructed.write(tmp_path, constructed.two_cards())
+    early = AnalysisRequest(MADE.replace(year=2020))
+    named = [analyse(evidence_in(tmp_path), asked).evidence.results.problems for asked in (QUESTION, early)]
+    assert [sum("begins in the future (2026-01-3" in one for one in each) > 0 for each in named] == [
+        False,
+        True,
+    ]
+
+
 def test_the_named_session_leads_the_page(tmp_path: Path):
     constructed.write(tmp_path, constructed.two_cards())
     for session in ("20260130-bbbbbb", "20260131-aaaaaa"):

@@ -7,6 +7,7 @@ a side counts that is not invalid, and what the runs cannot show is assumed, by 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -143,14 +144,14 @@ class Comparison:
 
     @cached_property
     def places(self) -> tuple[Places | None, ...]:
-        """Each side's places in the works that the most sides did, all pairs together.
+        """Each side's places in the works that the most sides did alike, all pairs together.
 
-        Null of a side without a range in each.
+        Null of a side without a range in them.
         """
-        most = max((len(work.placed) for work in self.works), default=0)
-        decide = tuple(work for work in self.works if len(work.placed) == most)
-        ranged = [at for at in range(len(self.sides)) if all(at in work.placed for work in decide)]
-        if not decide or not 1 < len(ranged) <= MOST_PLACED:
+        alike = Counter(work.placed for work in self.works)
+        ranged = max(alike, key=lambda placed: (len(placed), alike[placed]), default=())
+        decide = tuple(work for work in self.works if work.placed == ranged)
+        if not 1 < len(ranged) <= MOST_PLACED:
             return (None,) * len(self.sides)
         comparisons = _count_pairs(ranged)
         before, behind = [0] * len(self.sides), [0] * len(self.sides)

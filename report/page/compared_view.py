@@ -49,7 +49,7 @@ class PlacedSide:
     places: Places | None
     time: Quantity | None
     runs: tuple[int, int]
-    """The fewest processes of a work, of the side and of the fastest."""
+    """The fewest processes of a work, of the fastest and of the side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ComparedView:
         for at in sides:
             ratio = comparison.mean_of_works(fastest, at) if at != fastest and at in speeds else None
             time = Quantity(1.0, "ratio") if at == fastest else quantity(ratio) if ratio else None
-            rows.append(PlacedSide(at, comparison.places[at], time, ratio.n[::-1] if ratio else (0, 0)))
+            rows.append(PlacedSide(at, comparison.places[at], time, ratio.n if ratio else (0, 0)))
         return sorted(rows, key=lambda row: (row.time is None, (row.time and row.time.value) or 0.0))
 
 

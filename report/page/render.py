@@ -29,6 +29,7 @@ from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
 from report.page.values import GalleryEntry, Page, Picture, Sentence
+from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import LEVEL
 from report.text import clean
 
@@ -225,6 +226,7 @@ def _environment() -> Environment:
         }
     )
     made.globals.update(as_column=_as_column, coded=_code_line, level=f"{LEVEL * 100:.0f}\N{NO-BREAK SPACE}%")
+    made.globals["least_processes"] = LEAST_PROCESSES
     return made
 
 

@@ -18,7 +18,7 @@ from report.page.one.faster import Clause
 from report.page.render import answer_text, render
 from report.page.values import Page
 from report.page.whole_page import page_of
-from report.stats.contrast import EQUAL
+from report.stats.contrast import EQUAL, LEAST_PROCESSES
 from tests.helpers import ROOT, cases
 from tests.helpers import records_builder as build
 from tests.helpers.cases import BY_MACHINE, Case
@@ -192,6 +192,7 @@ def test_a_program_holds_and_ours_stands_beside_the_original_with_its_range():
     assert (row.state, round(row.here.value, 2), row.published.value) == ("holds", 1.89, 1.88)
     beside = said["beside"]["ratio"]
     assert beside.over.key.model == "LSTM" and beside.interval.low < beside.estimate < beside.interval.high
+    assert beside.order == "not-shown" and "No difference is shown" in answer_text(page.one.answer.headline)
 
 
 @pytest.mark.parametrize("session", [MXNET, PYTORCH])
@@ -259,6 +260,14 @@ def test_steps_of_two_commands_are_no_work_alike_and_each_keeps_its_speed():
     )
 
 
+def test_a_first_of_two_runs_has_no_order_and_only_machines_that_did_the_work_are_counted():
+    _, page = asked("20261121-8a1add")
+    said, rows = page.one.answer.headline.data, page.one.answer.table.standings
+    assert (page.one.answer.headline.state, said["count"], said["sure"]) == ("class", 3, False)
+    assert [row.places for row in rows] == [(1, 3), (1, 2), (2, 3), None]
+    assert said["next"].runs == (2, 5) and "no order yet" in answer_text(page.one.answer.headline)
+
+
 def sessions_here() -> list[str]:
     measured = {stored.record.session for stored in results_here().records}
     return sorted(measured)
@@ -281,6 +290,8 @@ def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
             assert each.ratio.interval is not None
             assert abs(math.log(each.ratio.interval.low)) <= math.log(EQUAL) + 1e-9
             assert abs(math.log(each.ratio.interval.high)) <= math.log(EQUAL) + 1e-9
+    if said.state == "class" and said.data["sure"]:
+        assert said.data["next"].time.low > 1 and min(said.data["next"].runs) >= LEAST_PROCESSES
     met = (
         {row.claim.metric for row in page.one.answer.table.rows} if said.state.startswith("holds") else set()
     )

@@ -163,7 +163,7 @@ def _class_headline(view: ComparedView) -> Sentence:
         "class",
         {
             "factor": view.comparison.factor,
-            "count": len(view.sides),
+            "count": len(rows),
             "first": view.sides[rows[0].side],
             "sure": rows[0].places == (1, 1),
             "next": rows[1] if len(rows) > 1 else None,

@@ -105,9 +105,9 @@ def _program_name(cell: Cell) -> str:
 
 
 def _headline(view: HeldView, systems: Systems) -> Sentence:
-    """Return the verdicts, and ours beside the original that it differs from most."""
+    """Return the verdicts, and ours beside the original that it differs from most, in an order if shown."""
     beside = [(cell, ratio) for cell, ratio in view.programs if ratio]
-    cell, ratio = max(beside, key=lambda each: abs(math.log(each[1].estimate)), default=(None, None))
+    cell, ratio = max(beside, key=lambda each: _shown_distance(each[1]), default=(None, None))
     # A model's parameters are no finding about a machine, unless nothing else was met.
     rows = [row for row in view.rows if row.claim.metric != "parameters"] or view.rows
     data = {
@@ -125,6 +125,10 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
     if not view.rows:
         return Sentence("published" if view.answers else "programs", data)
     return Sentence("holds-few" if len(rows) <= MOST_SAID else "holds", data)
+
+
+def _shown_distance(ratio: WorkRatio) -> tuple[bool, float]:
+    return ratio.order in ("faster", "slower"), abs(math.log(ratio.estimate))
 
 
 def _picture(view: HeldView) -> Picture | None:

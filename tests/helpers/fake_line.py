@@ -37,7 +37,7 @@ from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Ser
 from harness.record.events import FILE as EVENTS
 from harness.record.events import read_segments
 from harness.record.measurement import Flops
-from harness.run import choice, runner
+from harness.run import choice, obstacles, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
@@ -256,6 +256,7 @@ def run_line(
         for name in VISIBILITY:
             patch.delenv(name, raising=False)
         patch.setattr(fingerprint, "describe_machine", lambda: probed(box, files))
+        patch.setattr(obstacles, "Files", lambda: files)
         patch.setattr(engine_choice, "find_engine", engine)
         patch.setattr(run_setup, "image_identity", lambda: None)
         patch.setattr(engine_choice, "image_identity", lambda: None)

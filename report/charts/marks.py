@@ -51,11 +51,14 @@ def draw_box(sheet: Sheet, look: Look, slot: int, box: Box) -> None:
 
 
 def draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, closed: bool = True) -> None:
-    """A whisker between two places, px, with caps of `cap` px on either side; its high end may be open."""
+    """A whisker between two places, px, with caps of `cap` px on either side; an open high end points on."""
     if low < high:
         sheet.line([(low, y), (high, y)], {"color": PAPER, "lw": 4.0, "zorder": 2.5})
     sheet.line([(low, y), (high, y)], {"color": INK, "lw": 1.5, "zorder": 3})
     draw_uprights(sheet, (low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
+    if not closed:
+        points = [(high - cap, y - cap), (high, y), (high - cap, y + cap)]
+        sheet.line(points, {"color": INK, "lw": 1.5, "zorder": 3})
 
 
 def key_rows(entries: Iterable[KeyEntry], width: float) -> list[list[KeyEntry]]:

@@ -195,6 +195,14 @@ def test_a_program_holds_and_ours_stands_beside_the_original_with_its_range():
     assert beside.order == "not-shown" and "No difference is shown" in answer_text(page.one.answer.headline)
 
 
+def test_two_runs_whose_range_reaches_zero_are_said_with_their_mean():
+    _, page = asked("20261128-492159")
+    runs = page.one.answer.headline.data["runs"]
+    assert (round(runs.low, 1), round(runs.value, 1), round(runs.high, 1)) == (40.6, 54.3, 68.0)
+    _, other = asked(PYTORCH)
+    assert other.one.answer.headline.data["runs"] is None
+
+
 @pytest.mark.parametrize("session", [MXNET, PYTORCH])
 def test_one_framework_alone_has_its_own_figure(session: str):
     _, page = asked(session)

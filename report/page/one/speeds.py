@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from report.analysis import Analysis
@@ -13,7 +14,7 @@ from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.parts.studies import published_times
 from report.page.side_names import named_works
 from report.page.time_rows import MOST_ROWS, describe_rows, key_of_systems, look_of, published_row
-from report.page.values import AnswerPage, Picture, Sentence, Systems, rate, rate_unit
+from report.page.values import AnswerPage, Picture, Quantity, Sentence, Systems, rate, rate_unit
 from report.trials.key import LOADER_ALONE, grouped_by
 
 
@@ -24,6 +25,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     data: dict[str, Any] = {"own": systems.own[0], "factor": analysis.question.by}
     if cells:
         data |= {"cell": cells[0], "rate": rate(cells[0]), "loads": cells[0].key.protocol == LOADER_ALONE}
+        data["runs"] = _runs_apart(cells[0])
     else:
         data["invalid"] = sum(trial.verdict == "invalid" for trial in analysis.own)
     return AnswerPage(
@@ -36,6 +38,14 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         cells=cells,
         about={"factor": analysis.question.by},
     )
+
+
+def _runs_apart(cell: Cell) -> Quantity | None:
+    """Return the mean with the least and the greatest run, where the range of the mean reaches zero."""
+    found, runs = rate(cell), cell.throughput.values
+    if found.low is None or found.low > 0:
+        return None
+    return replace(found, low=min(runs), high=max(runs))
 
 
 def _picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Analysis) -> Picture:

@@ -90,13 +90,21 @@ def test_a_range_lies_where_its_ends_are_and_what_was_published_has_none():
     ((low, high),) = whiskers(sheet)
     unit = width / 1.43
     assert (low, high) == pytest.approx((left + 1.38 * unit, left + 1.47 * unit))
+    assert not arrow_tips(sheet)
 
 
 def test_a_range_that_reaches_far_leaves_the_bars_their_length():
     far = replace(TIMES[2], marks=(Mark(1.43, 1.38, 1e9),))
     sheet = only(far, TIMES[3]).sheet(DESK)
     assert max(box[0] + box[2] for _, box in boxes(sheet)) > 0.5 * DESK.width
-    assert max(high for _, high in whiskers(sheet)) <= DESK.width
+    ((_, high),) = whiskers(sheet)
+    assert high <= DESK.width and arrow_tips(sheet) == pytest.approx([high])
+
+
+def arrow_tips(sheet: Sheet) -> list[float]:
+    """Where ranges that are cut point on, px."""
+    lines = [line.get_xdata() for line, _ in lines_of(sheet) if line.get_zorder() == 3]
+    return [sheet.width * x[1] for x in lines if len(x) == 3 and x[0] == x[2] < x[1]]
 
 
 @EACH_LAYOUT

@@ -127,6 +127,10 @@ def scaling_panel(comparison: Comparison, sides: Sequence[NamedSystem]) -> Curve
     if not found:
         return None
     by_way = grouped_by(found, lambda each: dict(comparison.sides[each[0]].values).get("parallel"))
+    # The speed of independent copies is that of one: it stands in the table alone.
+    by_way.pop("each", None)
+    if not by_way:
+        return None
     lines, most = [], 1.0
     for place, (way, ratios) in enumerate(by_way.items()):
         counts = [float(dict(comparison.sides[at].values)["gpus"] or 1) for at, _ in ratios]

@@ -81,8 +81,10 @@ def _devices_name(side: ComparedSide) -> str:
     count = int(dict(side.values).get("gpus") or 1)
     if cell is None or cell.trials[0].environment.device == "cpu":
         way = dict(side.values).get("parallel")
+        way = "speed of each copy" if way == "each" else way
         return text.count(count, "process", "processes") + (f" ({way})" if way else "")
-    return text.count(count, "device") + (f" ({way_name(cell)})" if count > 1 else "")
+    way = f"{way_name(cell)}{', speed of one' if dict(side.values).get('parallel') == 'each' else ''}"
+    return text.count(count, "device") + (f" ({way})" if count > 1 else "")
 
 
 def _framework_name(side: ComparedSide) -> str:

@@ -13,6 +13,7 @@ import pytest
 from harness.errors import UserError
 from harness.plan.plan_file import plan_questions
 from report.analysis import Analysis, AnalysisRequest, analyse
+from report.charts.curves import Curves
 from report.charts.rows import ScaleRows
 from report.page.one.faster import Clause
 from report.page.render import answer_text, render
@@ -130,6 +131,14 @@ def test_each_bundle_has_its_bar_or_its_reason_in_either_order(sessions: tuple[s
     for side in page.one.answer.table.sides:
         drawn = [row for row in rows if row.label == side.name]
         assert any(row.marks for row in drawn) and all(row.marks or row.text for row in drawn)
+
+
+def test_copies_whose_speed_is_that_of_one_are_named_so_and_have_no_line_of_speed_up():
+    _, page = asked(SCALING)
+    assert "2 processes (speed of each copy)" in [side.name for side in page.one.answer.table.sides]
+    chart = page.one.answer.picture.chart
+    assert isinstance(chart, Curves)
+    assert [[x for x, _ in line.points] for line in chart.panels[0].lines[1:]] == [[1.0, 2.0, 4.0]]
 
 
 def test_where_a_gain_is_not_shown_the_idle_card_is_named():

@@ -206,15 +206,20 @@ def _tell_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedS
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What page one counts: its trials, the leading session's plan and start, and when it was written."""
+    """What page one counts, of all its sessions together, and when it was written."""
 
     written: datetime
-    started: datetime | None = None
-    plan: str = ""
-    software: str = ""
-    """The framework that it ran, with its version."""
+    days: tuple[date, date] | None = None
+    """The first and the last; null where nothing ran."""
+    sessions: tuple[str, ...] = ()
+    """The leading one first, as in `plans`."""
+    plans: tuple[str, ...] = ()
+    software: tuple[str, ...] = ()
+    """The frameworks that they ran, with their versions; empty where these are many."""
     trials: int = 0
     failed: int = 0
+    missing: int = 0
+    """How many more the sessions planned, of which there is no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +264,7 @@ class PageOne:
     constructed: bool
     """Whether records are labelled as made up, by a simulated device."""
     ran: tuple[SystemRuns, ...] = ()
-    """What to take along: of every system on the page."""
+    """What to cite, of every system on page one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,5 +146,4 @@ def page_of(analysis: Analysis) -> Page:
     there = {part.name for part in parts}
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
-    runs = ran.ran_on(analysis, systems) if "ran" in there else ()
-    return Page(analysis, systems, replace(one, chips=tuple(chips), ran=runs), parts)
+    return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)

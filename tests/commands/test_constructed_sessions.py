@@ -27,7 +27,7 @@ def test_every_trial_of_a_session_ends_valid_and_neither_record_table_nor_page_s
     table = load(ran.root)
     assert set(table["verdict"]) == {"valid"} and len(table) == len(ran.records)
     assert ran.box.framework_name in ran.page
-    assert f"{len(ran.records)} of {len(ran.records)} trials finished" in ran.page
+    assert f"all {len(ran.records)} trials finished" in ran.page
     assert "✕ invalid" not in ran.page and "another process" not in ran.page
 
 

@@ -252,6 +252,32 @@ def test_a_class_has_a_first_groups_that_do_not_overlap_and_the_places_of_mine()
     assert all(row.places for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("sessions", "plans", "versions", "trials", "missing"),
+    [
+        ((CARD,), ("card",), ("torch 2.11.0+cu130",), 5, 1),
+        ((H100,), ("quick",), ("torch 2.11.0+cu130",), 7, 5),
+        (("20261121-8a1add", H100), ("desk", "quick"), ("torch 2.13.0+cpu", "torch 2.11.0+cu130"), 17, 5),
+        (("20261126-86cd6f",), ("ceilings",), ("torch 2.11.0+cu130",), 1, 14),
+    ],
+)
+def test_the_header_is_of_the_sessions_that_it_counts_and_of_what_they_planned(
+    sessions: tuple[str, ...], plans: tuple[str, ...], versions: tuple[str, ...], trials: int, missing: int
+):
+    source = asked(*sessions)[1].one.source
+    assert (source.sessions, source.plans, source.software) == (sessions, plans, versions)
+    assert (source.trials, source.missing) == (trials, missing)
+
+
+def test_what_is_cited_is_what_page_one_shows_with_the_shortest_and_the_longest_window():
+    (ran,) = asked(H100)[1].one.ran
+    assert (ran.name, round(ran.windows.low or 0, 2), round(ran.windows.high or 0, 2)) == (
+        "H100 80GB HBM3",
+        3.0,
+        3.08,
+    )
+
+
 EMPTY = "20261126-2aa796"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.record.finding import count_labels
@@ -14,13 +14,14 @@ from report.compare.box import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, device_limits, faster, holds, reach, sound, unanswered
 from report.page.one.sound import too_large
-from report.page.values import AnswerPage, Chip, PageOne, Sentence, Source, Systems
+from report.page.values import AnswerPage, Chip, PageOne, Quantity, Sentence, Source, SystemRuns, Systems
+from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
 FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
-MOST_CHIPS = 4
+MOST_CHIPS, MOST_FRAMEWORKS = 4, 2
 _SEVERITY = {"stop": 0, "care": 1, "good": 2}
 
 
@@ -29,23 +30,18 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     kind, made = _answer_page(analysis, systems)
     own = [trial for trial in analysis.on_record if trial.session == analysis.lead and not analysis.of_others]
     shown = _counted_trials(analysis, made.cells)
-    source = Source(
-        written=analysis.request.now,
-        started=min((trial.started_at for trial in own), default=None),
-        plan=own[0].record.plan if own else "",
-        software=_framework(own),
-        trials=len(shown),
-        failed=sum(trial.failure is not None for trial in shown),
-    )
+    source = _source(analysis, shown)
     card = text.short_card(own[0].card) if own else ""
+    answering = {trial.path for trial in own} | {trial.path for cell in made.cells for trial in cell.trials}
     return PageOne(
         answer=made,
         about=Sentence(kind, {"own": card, **made.about}),
         source=source,
-        chips=_choose_chips([*made.chips, *_chips(analysis, made.cells, shown, kind)]),
+        chips=_choose_chips([*made.chips, *_chips(analysis, made.cells, shown, kind, source.missing)]),
         constructed=any(
             trial.device_name.startswith(CONSTRUCTED) or trial.record.simulated for trial in analysis.shown
         ),
+        ran=_system_runs([trial for trial in shown if trial.path in answering], systems),
     )
 
 
@@ -71,23 +67,54 @@ def _answer_page(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]
     return "faster", replace(page, headline=Sentence("behind", {"one": behind[0]})) if behind else page
 
 
-def _framework(own: Sequence[TrialResult]) -> str:
-    """'torch 2.13.0', where the session ran one; the libraries beneath it have no room."""
-    used = [dict(trial.stack.versions) for trial in own]
-    found = {f"{name} {stack[name]}" for stack in used for name in FRAMEWORKS if stack.get(name)}
-    return text.clean(found.pop(), 30) if len(found) == 1 else ""
+def _source(analysis: Analysis, shown: Sequence[TrialResult]) -> Source:
+    """Return what page one counts, of all its sessions together."""
+    ids = dict.fromkeys(trial.session for trial in shown)
+    sessions = [session for session in analysis.evidence.results.sessions if session.id in ids]
+    planned = {(session.id, trial.id) for session in sessions for trial in session.trials}
+    recorded = {(trial.session, trial.record.trial.id) for trial in analysis.on_record}
+    days = sorted(trial.started_at.date() for trial in shown)
+    return Source(
+        written=analysis.request.now,
+        days=(days[0], days[-1]) if days else None,
+        sessions=tuple(ids),
+        plans=tuple(dict.fromkeys(trial.record.plan for trial in shown)),
+        software=_frameworks(shown),
+        trials=len(shown),
+        failed=sum(trial.failure is not None for trial in shown),
+        missing=len(planned - recorded),
+    )
+
+
+def _frameworks(shown: Iterable[TrialResult]) -> tuple[str, ...]:
+    """'torch 2.13.0' of each that ran; the libraries beneath them have no room, nor have more than two."""
+    used = [dict(trial.stack.versions) for trial in shown]
+    found = dict.fromkeys(f"{name} {stack[name]}" for stack in used for name in FRAMEWORKS if stack.get(name))
+    return tuple(text.clean(name, 30) for name in found) if len(found) <= MOST_FRAMEWORKS else ()
+
+
+def _system_runs(trials: Iterable[TrialResult], systems: Systems) -> tuple[SystemRuns, ...]:
+    """Return when each system of page one ran, the leading session's first, and how long its windows are."""
+    found = []
+    for of in grouped_by((trial for trial in trials if trial.record.measurement), systems.of).values():
+        days = sorted(trial.started_at.date() for trial in of)
+        lengths = [each.window.seconds for trial in of if (each := trial.record.measurement)]
+        windows = Quantity(max(lengths), "seconds", min(lengths), max(lengths))
+        found.append(SystemRuns(systems.of(of[0]).name, (days[0], days[-1]), windows))
+    return tuple(found)
 
 
 def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
-    """The trials that page one counts: the leading session's, and all of its cells' sessions."""
+    """The trials that page one counts: the leading session's, then all of its cells' sessions."""
     sessions = {(cell.machine, cell.session) for cell in cells}
     tried = {trial.path for trial in too_large(analysis.own)}
-    return [
+    counted = (
         trial
         for trial in analysis.on_record
         if (trial.session == analysis.lead and not analysis.of_others and trial.path not in tried)
         or (trial.session != analysis.lead and (trial.machine, trial.session) in sessions)
-    ]
+    )
+    return sorted(counted, key=lambda trial: trial.session != analysis.lead)
 
 
 # Chips
@@ -102,14 +129,14 @@ def _choose_chips(found: Sequence[Chip]) -> tuple[Chip, ...]:
 
 
 def _chips(
-    analysis: Analysis, cells: Sequence[Cell], trials: Sequence[TrialResult], kind: str
+    analysis: Analysis, cells: Sequence[Cell], trials: Sequence[TrialResult], kind: str, missing: int
 ) -> Iterator[Chip]:
     """Yield what a reader must know of any answer: its data, its runs, and its software."""
     if any(cell.key.data_source == "generated" for cell in cells):
         yield Chip("stop", "generated-data", "workloads")
     if analysis.question.kind == "sound" or analysis.question.by == "unit":
         yield from _box_chips(analysis)
-    yield from _run_chips(trials)
+    yield from _run_chips(trials, missing)
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
         yield Chip("good" if state == "sound" else "care", "card", "check", {"state": state})
@@ -136,7 +163,7 @@ def _box_chips(analysis: Analysis) -> Iterator[Chip]:
         yield Chip("stop", "behind", "ran", {"behind": behind})
 
 
-def _run_chips(trials: Sequence[TrialResult]) -> Iterator[Chip]:
+def _run_chips(trials: Sequence[TrialResult], missing: int) -> Iterator[Chip]:
     of, failed = len(trials), [trial for trial in trials if trial.failure]
     invalid = [trial for trial in trials if trial.verdict == "invalid" and not trial.failure]
     if failed:
@@ -151,7 +178,9 @@ def _run_chips(trials: Sequence[TrialResult]) -> Iterator[Chip]:
         causes = count_labels(trial.causes for trial in invalid)
         data = {"count": len(invalid), "of": of, "cause": causes[0][0] if causes else ""}
         yield Chip("care", "invalid", "ran", data)
-    if trials and not failed and not invalid:
+    if missing:
+        yield Chip("care", "missing", "ran", {"count": missing, "of": of + missing})
+    elif trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
     if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
         yield Chip("care", "busy", "uncertainty")

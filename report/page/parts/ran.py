@@ -10,7 +10,7 @@ from harness.record import PRECISIONS, Machine, Precision
 from harness.record.finding import finding_sentence
 from harness.summary.device_checks import machine_findings
 from report.analysis import Analysis
-from report.page.values import Quantity, SystemRuns, Systems
+from report.page.values import Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
@@ -44,18 +44,6 @@ def view(analysis: Analysis, systems: Systems) -> RanView | None:
         arithmetic=_group_alike(sorted(measured, key=lambda trial: trial.key.precision), _probe_key),
         folders=tuple(Counter(trial.path.rpartition("/")[0] for trial in trials).items()),
     )
-
-
-def ran_on(analysis: Analysis, systems: Systems) -> tuple[SystemRuns, ...]:
-    """Return when each system of the page ran, this machine's first, and the lengths of its windows."""
-    measured = [trial for trial in (*analysis.own, *analysis.shown) if trial.record.measurement]
-    found = []
-    for trials in grouped_by({trial.path: trial for trial in measured}.values(), systems.of).values():
-        days = sorted(trial.started_at.date() for trial in trials)
-        lengths = [each.window.seconds for trial in trials if (each := trial.record.measurement)]
-        windows = Quantity(max(lengths), "seconds", min(lengths), max(lengths))
-        found.append(SystemRuns(systems.of(trials[0]).name, (days[0], days[-1]), windows))
-    return tuple(found)
 
 
 def _group_alike(

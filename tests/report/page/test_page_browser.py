@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.browser import CHROMIUM, Browser, started
 from tests.helpers.checks import require
-from tests.helpers.purposes import PURPOSES, written
+from tests.helpers.purposes import PURPOSES, page, written
 from tests.report.page.test_page import page_of_any
 
 pytestmark = pytest.mark.browser
@@ -180,6 +180,8 @@ def test_page_one_prints_on_one_sheet(printed: Callable[[Path], Path], name: str
     assert any(title[1] in sheet for sheet in said) if pictures > 1 else said[0].startswith(title[1])
     height = float(re.findall(r'height="([\d.]+)"', first)[0])
     lowest = max(float(end) for end in re.findall(r'yMax="([\d.]+)"', first))
+    cited, cite = " ".join(re.findall(r">([^<]+)</word>", first)), page(name).one.source.sessions
+    assert "This print is not checked" in cited and (len(cite) > 3 or all(each in cited for each in cite))
     assert lowest <= 0.92 * height, "another font needs 5 % of the sheet to spare"
     assert _height_of_the_name(sheets) >= 0.97 * unshrunk, (
         "a browser shrinks the whole print where a table is wider than the sheet"

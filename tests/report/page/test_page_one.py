@@ -126,7 +126,7 @@ def test_every_id_stands_once_and_every_link_leads_to_one(name: str):
 
 def test_a_load_without_a_network_leads_the_page_and_counts_what_ran():
     source = page("card-long").one.source
-    assert (source.plan, source.trials) == ("card", 2)
+    assert (source.plans, source.trials) == (("card",), 2)
 
 
 def test_no_name_of_a_system_ends_with_a_space():

@@ -141,6 +141,12 @@ def test_copies_whose_speed_is_that_of_one_are_named_so_and_have_no_line_of_spee
     assert [[x for x, _ in line.points] for line in chart.panels[0].lines[1:]] == [[1.0, 2.0, 4.0]]
 
 
+@pytest.mark.parametrize(("session", "none"), [(LAPTOP, True), (H200, False)])
+def test_windows_of_which_none_settled_are_named(session: str, none: bool):
+    _, page = asked(session)
+    assert ("none-settled" in [chip.name for chip in page.one.chips]) == none
+
+
 def test_where_a_gain_is_not_shown_the_idle_card_is_named():
     _, page = asked(H100)
     (idle,) = [each.idle for each in clauses(page) if each.idle]

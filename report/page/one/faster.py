@@ -13,7 +13,7 @@ from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import time_breakdown
 from report.compare.comparison import Comparison
-from report.compare.ratio import WINDOW, WorkRatio
+from report.compare.ratio import WINDOW, WorkRatio, window_seconds
 from report.page import panels
 from report.page.compared_view import ComparedView, ShownWork, speed_of_all_runs, view_comparison
 from report.page.filters import figure_text, missing_words, work_details
@@ -262,7 +262,11 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
     terms = [term for ratio in ratios for term in ratio.terms]
     spans = [span for term in terms if term.field == WINDOW for span in (term.of, term.over)]
-    if known := [span for span in spans if isinstance(span, int | float)]:
+    compared = [cell for ratio in ratios for cell in (ratio.of, ratio.over)]
+    lengths = [length for cell in compared if (length := window_seconds(cell)) is not None]
+    if lengths and all(cell.verdict == "unproven" for cell in compared):
+        yield Chip("care", "none-settled", "ran", {"least": min(lengths), "most": max(lengths)})
+    elif known := [span for span in spans if isinstance(span, int | float)]:
         yield Chip("care", "windows", "ran", {"least": min(known), "most": max(known)})
     other = [term.name for term in terms if term.field != WINDOW and term.field.islower()]
     if other:

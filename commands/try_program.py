@@ -34,6 +34,9 @@ from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
 from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
 
+LEAST_SECONDS = 60.0
+"""What a process has at least to its end, however few minutes were asked for."""
+
 
 def parse_asked(
     asked: OwnAsked, *, per_step: str = "", until: str = "5%", steps: str = "", minutes: str = "10"
@@ -75,7 +78,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
         settings = settings.model_copy(update={"engine": "venv"})
     if asked.against_command and settings.against:
         raise UserError("--against and --against-command are two questions", remedy="ask one at a time")
-    setup = prepare_line(root, settings, own_run.plan(60 * asked.minutes))
+    setup = prepare_line(root, settings, own_run.plan(max(LEAST_SECONDS, 60 * asked.minutes)))
     deadline = time.monotonic() + asked.minutes * 60
     with Screen() as screen:
         for note in setup.notes:

@@ -95,7 +95,7 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
     for chart in charts(found):
         marks = [[mark for row in group.rows for mark in row.marks] for group in chart.groups]
         assert sum(map(len, marks)) <= MOST_BARS
-        assert {mark.look for of in marks for mark in of} == {"published", "projected"}
+        assert {mark.look for of in marks for mark in of} == {"published", "measured"}
         for of in marks:
             values = [mark.value for mark in of]
             assert values == sorted(values) and values[0] == 1.0

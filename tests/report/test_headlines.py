@@ -187,6 +187,7 @@ def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_h
     loss, thing = page.one.answer.headline.data["losses"][0]
     assert (page.one.answer.headline.state, thing, round(loss, 2)) == ("check-sound", "bf16 products", 0.17)
     assert [chip.data["share"] for chip in page.one.chips if chip.name == "power-cap"] == [1.0]
+    assert page.one.answer.notes[0].data["runs"] == (1, 2)
 
 
 def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():

@@ -118,7 +118,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     view = viewed(analysis)
     card = view.card
     watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
-    causes = [found.name for found in card.findings]
+    causes, counts = [found.name for found in card.findings], [one.runs for one in card.speeds]
     fine = card.state in ("sound", "unknown")
     again = "invoke run --plan card-long report"
     if view.gpu and view.box.present > 1:
@@ -133,7 +133,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
             Sentence(
                 "check-sure",
                 {
-                    "runs": max((one.runs for one in card.speeds), default=0),
+                    "runs": (min(counts, default=0), max(counts, default=0)),
                     "losses": _losses(card),
                     "unknown": [name for name, one in view.rows if one.low is None],
                 },

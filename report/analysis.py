@@ -84,7 +84,7 @@ class AnalysisRequest:
     """More sessions of this machine: it has another id in each new container."""
     question: Question | None = None
     """What the line asks, in place of all that would follow from the records."""
-    questions: Mapping[str, Question] = field(default_factory=dict)
+    questions: Mapping[str, Question | None] = field(default_factory=dict)
     """What each plan asks, by its name, for sessions from before they kept it."""
     named: tuple[str, ...] = ()
     """The sessions that were named together, `session` among them; empty where none or one was."""

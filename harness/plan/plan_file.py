@@ -141,14 +141,14 @@ def file_sha256(text: bytes) -> str:
     return text_sha256(_QUESTION.sub(b"", unix_line_ends(text)))
 
 
-def plan_questions(root: Path) -> dict[str, Question]:
-    """Return what each plan asks, by its name; a file that cannot be read asks nothing."""
-    asked: dict[str, Question] = {}
+def plan_questions(root: Path) -> dict[str, Question | None]:
+    """Return what each plan asks, by its name, null for nothing; a file that cannot be read is left out."""
+    asked: dict[str, Question | None] = {}
     for path in (root / "plans").glob("*.toml"):
         with suppress(UserError):
             file = _read(path.read_bytes(), path.name)
             sizes = {file.name: file, **file.size}
-            asked |= {name: size.question for name, size in sizes.items() if size.question}
+            asked |= {name: size.question for name, size in sizes.items()}
     return asked
 
 

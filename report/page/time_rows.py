@@ -46,10 +46,14 @@ def key_of_systems(systems: Sequence[NamedSystem]) -> tuple[KeyEntry, ...]:
 
 def describe_rows(groups: Sequence[RowGroup]) -> str:
     """What rows show, for those who cannot see them."""
-    return "; ".join(
-        f"{group.label}: " + ", ".join(f"{row.label} {row.note} {row.text}" for row in group.rows)
+    said = (
+        (
+            group.label,
+            ", ".join(" ".join(filter(None, (row.label, row.note, row.text))) for row in group.rows),
+        )
         for group in groups
     )
+    return "; ".join(": ".join(filter(None, each)) for each in said)
 
 
 def groups_with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple[RowGroup, ...]:

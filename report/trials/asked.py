@@ -17,7 +17,7 @@ AMONG: tuple[Factor, ...] = ("machine", "framework", "stack", "precision", "gpus
 
 
 def question_of_session(
-    session: Session | None, plans: Mapping[str, Question], trials: Sequence[TrialResult]
+    session: Session | None, plans: Mapping[str, Question | None], trials: Sequence[TrialResult]
 ) -> Question:
     """Return what a session keeps, else what its second stack, its plan or its `trials` ask.
 
@@ -28,8 +28,8 @@ def question_of_session(
             return session.question
         if session.against is not None:
             return Question(kind="faster", by="stack")
-        if session.plan in plans:
-            return plans[session.plan]
+        if asked := plans.get(session.plan):
+            return asked
     if any(trial.is_card_check for trial in trials):
         return Question(kind="sound")
     if trials and all(trial.is_ceiling for trial in trials):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from report import text
@@ -22,8 +23,16 @@ def limiting_shares(cells: Sequence[Cell]) -> Sentence:
     if not known:
         return Sentence("limits-unknown" if trained or not cells else "limits-loader")
     parts, cell = min(known, key=lambda each: each[0].compute)
-    device = cell.trials[0].record.trial.asked.device
-    return Sentence("limits", {"work": work_name(cell, trained), "parts": parts, "device": device})
+    several = len({(each.machine, each.card) for each in trained}) > 1
+    return Sentence(
+        "limits",
+        {
+            "work": work_name(cell, trained),
+            "parts": parts,
+            "device": cell.trials[0].record.trial.asked.device,
+            "card": text.short_card(cell.card) if several else "",
+        },
+    )
 
 
 def repeat_line(analysis: Analysis) -> Sentence:
@@ -34,6 +43,12 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if not own:
         return Sentence("next-first", {"commands": (FIRST,)})
     first = own[0].record
+    if commands := {
+        trial.record.trial.asked.own.command: None for trial in own if trial.record.trial.asked.own
+    }:
+        return Sentence("next-again", {"commands": (_try_line(list(commands)),)})
+    if analysis.request.questions and first.plan not in analysis.request.questions:
+        return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
     plan, image = text.clean(first.plan, 64), text.clean(first.environment.image, 64)
     line = f"invoke run --plan {plan} --image {image} --new-session"
     if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
@@ -41,7 +56,13 @@ def repeat_line(analysis: Analysis) -> Sentence:
     return Sentence("next-again", {"commands": (line,)})
 
 
-def runs_of(cells: Sequence[Cell]) -> tuple[int, int]:
-    """Return the fewest and the most processes behind a figure."""
-    counts = [n for cell in cells if (n := len(cell.all_runs.values))]
+def _try_line(commands: Sequence[Sequence[str]]) -> str:
+    """'invoke try "python train.py"', with the second command where there are two."""
+    first, *others = (shlex.quote(text.clean(shlex.join(words), 200)) for words in commands)
+    return " ".join(("invoke try", first, *(f"--against-command {other}" for other in others[:1])))
+
+
+def runs_of(cells: Sequence[Cell], *, settled: bool = False) -> tuple[int, int]:
+    """Return the fewest and the most processes behind a figure; those of settled windows if `settled`."""
+    counts = [n for cell in cells if (n := cell.throughput.n if settled else len(cell.all_runs.values))]
     return min(counts, default=0), max(counts, default=0)

@@ -33,7 +33,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         picture=_picture(table, systems, analysis) if cells else None,
         template="speeds",
         table=table,
-        notes=(Sentence("speeds-sure", {"runs": runs_of(cells)}), limiting_shares(cells)),
+        notes=(Sentence("speeds-sure", {"runs": runs_of(cells, settled=True)}), limiting_shares(cells)),
         following=repeat_line(analysis),
         cells=cells,
         about={"factor": analysis.question.by},

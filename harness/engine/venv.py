@@ -182,6 +182,9 @@ def _platform_reasons(image: Image) -> tuple[str, ...]:
     return (f"the lock is for {places}, and this is {platform.system()} {platform.machine()}",)
 
 
+_NO_ENSUREPIP = "this Python has no ensurepip"
+
+
 def run_alternatives(
     label: str,
     alternatives: tuple[tuple[str, ...], ...],
@@ -205,7 +208,9 @@ def run_alternatives(
         if number < len(alternatives):
             say(f"{label}: source {number} of {len(alternatives)} did not have it; trying the next")
     said = re.split(r"^\$ ", log.read_text(errors="replace"), flags=re.MULTILINE)[-len(alternatives) :]
-    causes = [_installing_cause(one) for one in said]
+    found = [_installing_cause(one) for one in said]
+    # uv needs no ensurepip: where it was tried too, it alone says what is in the way.
+    causes = [why for why in found if why.problem != _NO_ENSUREPIP] or found[-1:]
     problems, remedies = dict.fromkeys(why.problem for why in causes), {why.remedy: None for why in causes}
     if not any(isinstance(why, NoSpace | KnownCause) for why in causes):
         remedies["put the wheels into a folder and name it with --wheelhouse"] = None
@@ -222,7 +227,7 @@ def _installing_cause(said: str) -> MachineError:
     why = failure_cause(lines, last_line(errors[-1] if errors else said), "the package index")
     if not why.remedy and "ensurepip" in said:
         remedy = "install what brings it (Debian and Ubuntu: python3-venv), or uv"
-        return KnownCause("this Python has no ensurepip", remedy=remedy)
+        return KnownCause(_NO_ENSUREPIP, remedy=remedy)
     return why
 
 

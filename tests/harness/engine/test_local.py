@@ -70,6 +70,12 @@ def test_a_python_without_ensurepip_takes_another_or_uv_or_names_the_package(tmp
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(MachineError, match=r"has no ensurepip; install .*python3-venv\), or uv"):
         make()
+    script(tmp_path / "programs" / "uv", "echo error: invalid peer certificate: UnknownIssuer; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
+    with pytest.raises(
+        MachineError, match=r"^virtual environment could not be installed: the certificate of"
+    ):
+        make()
     script(tmp_path / "programs" / "uv", 'mkdir -p "$6" && test "$5" = "' + bare + '"')
     monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
     make()

@@ -11,8 +11,8 @@ from commands import terminal
 from commands.terminal import Screen, result_words, trial_words
 from harness.plan import plan_file
 from harness.plan.plan_file import PlanContext
-from harness.record.store import read_results
 from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
@@ -60,7 +60,7 @@ def test_at_a_terminal_the_line_that_moves_is_one_row_of_80_columns_and_leaves_n
 
 
 def test_the_line_of_a_trial_has_its_verdict_in_the_words_of_the_page():
-    ran = [stored.record for stored in read_results(ROOT).records if stored.record.summary]
+    ran = [stored.record for stored in results_here().records if stored.record.summary]
     said = {(record.summary.verdict, result_words(record).split(", ")[1]) for record in ran if record.summary}
     assert {("unproven", "not settled"), ("valid", "valid")} <= said
     assert {word for _, word in said} <= {"valid", "not settled", "invalid"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import UTC, datetime
 from functools import cache
 
 import pytest
 
 from harness.record.published.claim_set import ClaimSet, load_claims
-from harness.record.store import Results, read_results
+from harness.record.store import Results, read_results, session_folders
 from harness.summary.statistics import differing_part
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.trials import reading
@@ -22,7 +23,18 @@ def claims_here() -> ClaimSet:
 
 @cache
 def results_here() -> Results:
-    return read_results(ROOT)
+    return committed_of(read_results(ROOT))
+
+
+def committed_of(read: Results) -> Results:
+    """What is committed: a run here may have written more, of a processor that goes by the same name."""
+    listed = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "results"], text=True)
+    paths = frozenset(listed.split("\0"))
+    return Results(
+        tuple(stored for stored in read.records if stored.path in paths),
+        tuple(session for session in read.sessions if session.id in session_folders(paths)),
+        tuple(problem for problem in read.problems if problem.partition(":")[0] in paths),
+    )
 
 
 @cache
@@ -31,7 +43,7 @@ def evidence_here() -> Evidence:
     # The tests of the report believe the summaries of constructed records, in the order in which they come.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "differing_part", differing_part)
-        return evidence_in(ROOT, purchase=False)
+        return evidence_in(ROOT, committed_of(reading.results_of(ROOT)), purchase=False)
 
 
 @cache

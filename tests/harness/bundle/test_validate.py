@@ -16,6 +16,7 @@ from harness.record import store
 from harness.summary.consistency import changes_over_pauses
 from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
+from tests.helpers.here import results_here
 
 MNIST = "results/2026-11-26/*-20261126-28f1ee"
 QUICK = "results/2026-11-21/*-20261121-38cb4c"
@@ -126,7 +127,7 @@ def test_an_edit_that_a_second_look_sees_is_named(tmp_path, pattern, edit, said)
 
 def test_nothing_that_was_measured_here_is_named(tmp_path):
     assert list(folder_problems(ROOT, ROOT)) == []
-    assert list(changes_over_pauses(store.read_results(ROOT))) == []
+    assert list(changes_over_pauses(results_here())) == []
 
 
 def test_another_machine_after_a_pause_is_a_note_and_refuses_nothing(tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -14,6 +13,7 @@ from harness.record import Cpu, Gpu, Limit, store
 from harness.record.published.cards import load_cards, peak_tflops
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import results_here
 
 CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
 PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee", 1): Length(4578.0, 30)}
@@ -55,14 +55,8 @@ def test_a_trial_takes_its_cap_the_card_s_own_figure_or_a_published_one_and_its_
 def known(device, root=ROOT):
     """What the committed records and publications say of a device."""
     cards = load_cards(root)
-    # A run in this clone may have written more, of a processor that goes by the same name.
-    listed = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "-z", "results"], text=True)
-    tracked = set(listed.split("\0"))
-    records = [
-        stored.record
-        for stored in store.read_results(root).records
-        if root != ROOT or str(stored.path) in tracked
-    ]
+    read = results_here() if root == ROOT else store.read_results(root)
+    records = [stored.record for stored in read.records]
     return estimate.learn_speeds(estimate.published_speeds(root, device, cards), records)
 
 

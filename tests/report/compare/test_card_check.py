@@ -14,7 +14,7 @@ import pytest
 
 from harness.record import finding
 from harness.record.published.cards import load_cards
-from harness.record.store import Stored, read_results
+from harness.record.store import Stored
 from report.compare.box import cards_behind, cards_of_box
 from report.compare.card_check import (
     blocks,
@@ -28,6 +28,7 @@ from report.compare.card_check import (
 from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
 from report.expected.products import METHOD_SD, SHORT_SD, UNIT_SD, KnownSpeed, by_paper, known_of
 from report.trials.reading import read_trials
+from tests.helpers.here import results_here
 from tests.helpers.records_builder import changed
 from tests.helpers.records_card import CHECKED, SPEEDS, checked_box, checked_card, three_others
 
@@ -245,7 +246,7 @@ def _card(name: str):
 
 
 def test_the_committed_h200_has_one_speed_and_equal_bits():
-    stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
+    stored = [one for one in results_here().records if one.record.plan == "card"]
     found = checked_cards(read_trials(stored, CARDS), stored[0].record.session, CARDS, PUBLISHED)[0]
     assert (found.flips, found.differences, found.state) == (None, (), "sound")
 
@@ -340,7 +341,7 @@ def test_a_card_of_eight_that_is_12_percent_slow_is_named_in_90_percent_and_a_so
 
 def h200_load() -> numpy.ndarray:
     """Seconds of each step of the committed H200's load, over their median."""
-    stored = [one for one in read_results(ROOT).records if one.record.plan == "card"]
+    stored = [one for one in results_here().records if one.record.plan == "card"]
     trial = max(read_trials(stored, CARDS), key=lambda one: one.record.measurement.window.seconds)
     assert len(levels(trial)) > 60
     seconds = numpy.asarray(trial.record.measurement.step_us.values(), dtype=float) / 1e6

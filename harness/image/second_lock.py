@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from harness.errors import NoNetwork, UserError
-from harness.files import text_sha256
+from harness.files import hash_file, text_sha256
 from harness.image.images import Image, load_images
 from harness.image.lock import (
     CommandRunner,
@@ -153,11 +153,26 @@ def _resolve_blocks(
             }
         for package in channel.values():
             version = blocks[package.name].partition("==")[2].split()[0]
-            if version.partition("+")[0] == package.version.partition("+")[0]:
+            release, _, build = package.version.partition("+")
+            wheels = _find_wheels(wheelhouse, package.name, version.partition("+")[0], build)
+            if version.partition("+")[0] == release:
                 blocks[package.name] = hashed_pin(f"{package.name}=={package.version}", package.sha256)
+            elif wheels:
+                version = str(parse_wheel_filename(wheels[0].name)[1])
+                blocks[package.name] = hashed_pin(f"{package.name}=={version}", map(hash_file, wheels))
             elif "+" not in version:
                 blocks[package.name] = _channel_block(image, f"{package.name}=={version}", folder, run)
     return blocks
+
+
+def _find_wheels(wheelhouse: Path | None, name: str, release: str, build: str) -> list[Path]:
+    """Return the wheels of one build of a release in a folder; the index may hold another, for CUDA."""
+    found = []
+    for wheel in sorted(wheelhouse.glob("*.whl")) if wheelhouse else ():
+        own, version, *_ = parse_wheel_filename(wheel.name)
+        if (own, version.public, version.local or "") == (name, release, build):
+            found.append(wheel)
+    return found
 
 
 def _channel_block(image: Image, pin: str, folder: Path, run: CommandRunner) -> str:
@@ -167,10 +182,11 @@ def _channel_block(image: Image, pin: str, folder: Path, run: CommandRunner) -> 
     path.write_text(pin + "\n")
     line = [*uv_line(image, str(path)), "--no-deps", "--python-version", image.python]
     done = run([*line, "--index-url", image.channel.address])
+    last = " ".join(done.stderr.split())[-200:]
     if done.returncode or "--hash" not in done.stdout:
         raise NoNetwork(
-            f"{image.channel.address} did not give {pin} for Python {image.python}: {done.stderr[-200:]}",
-            remedy="put its wheel into a folder and name it with --wheelhouse",
+            f"{image.channel.address} did not give {pin} for Python {image.python}: {last}",
+            remedy="put that channel's wheel into a folder and name it with --wheelhouse",
         )
     return next(iter(package_blocks(done.stdout).values()))
 

@@ -107,6 +107,28 @@ def test_on_a_processor_the_channel_s_packages_keep_their_build_and_hashes_when_
     assert set(blocks) == set(lock_packages(ROOT / "docker" / image.lock))
 
 
+def test_another_version_s_hash_is_that_of_the_channel_s_build_in_the_wheelhouse(monkeypatch, tmp_path):
+    image = load_images(ROOT).image("cpu")
+    text = (ROOT / "docker" / image.lock).read_text()
+    monkeypatch.setattr(second_lock, "uv_line", lambda *_: ["uv"])
+    monkeypatch.setattr(lock.shutil, "which", lambda name: name)
+
+    def answer(line):
+        if "--output-file" in line:
+            output = Path(line[line.index("--output-file") + 1])
+            output.write_text(text.replace("torch==2.13.0+cpu", "torch==2.12.1"))
+        return type(
+            "Done", (), {"returncode": 0 if "--output-file" in line else 1, "stdout": "", "stderr": ""}
+        )
+
+    wheel(tmp_path, "torch", "2.12.1")
+    with pytest.raises(NoNetwork, match="that channel's wheel"):
+        second_lock._resolve_blocks(image, ROOT, ["torch==2.12.1"], tmp_path, answer)
+    built = wheel(tmp_path, "torch", "2.12.1+cpu")
+    blocks = second_lock._resolve_blocks(image, ROOT, ["torch==2.12.1"], tmp_path, answer)
+    assert blocks["torch"] == pinned(built, "torch", "2.12.1+cpu")
+
+
 def test_a_record_is_held_against_its_own_lock_in_a_clone_or_in_a_folder_alone(clone, tmp_path):
     image = load_images(clone).image("tiny")
     moved = moved_image(image, clone, ["leads==3.0"], wheelhouse=clone / "wheelhouse")

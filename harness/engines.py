@@ -25,6 +25,8 @@ class EngineKind:
     """A user may name it with --engine."""
     on_host: bool = False
     """A trial is a plain process, with the processors of the process that starts it."""
+    in_order: bool = True
+    """Trials run one after another, as they were planned."""
 
 
 ENGINES: Mapping[EngineName, EngineKind] = {
@@ -33,7 +35,7 @@ ENGINES: Mapping[EngineName, EngineKind] = {
     "apptainer": EngineKind("Apptainer"),
     "venv": EngineKind("a virtual environment", build_seconds=90.0, on_host=True),
     "here": EngineKind("the image around us", on_host=True),
-    "slurm": EngineKind("SLURM", asked_for=False),
+    "slurm": EngineKind("SLURM", asked_for=False, in_order=False),
     "fake": EngineKind("a fake engine of the tests", asked_for=False),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from harness.device_kinds import DEVICE_KINDS
+from harness.errors import UserError
 from harness.record import DeviceKind, TrialSpec
 from harness.units import GIB
 
@@ -211,6 +212,8 @@ def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
             # keep-groups is a word of Podman's command line alone; it means this annotation (podman#14881).
             return {"Devices": devices, "Annotations": {"run.oci.keep_original_groups": "1"}}
         return {"Devices": devices, "GroupAdd": [str(group) for group in device.groups]}
+    if device.kind != "cpu":
+        raise UserError(f"no container is given a device of '{device.kind}'", remedy="take --engine venv")
     return {}
 
 

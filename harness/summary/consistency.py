@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from harness.engines import ENGINES
 from harness.record import Measurement, Record, Session
 from harness.record.machine import differing_fields
 from harness.record.store import Results, Stored
@@ -62,7 +63,7 @@ def _unplanned(session: Session, records: Sequence[Stored]) -> Iterator[str]:
         record = stored.record
         place = places.get(record.trial.id, record.order)
         # A submission's trials have their places in the whole, of which this machine's session is a part.
-        if record.order != place and record.environment.engine != "slurm":
+        if record.order != place and ENGINES[record.environment.engine].in_order:
             yield f"{stored.path}: it is number {record.order} of its session, which has it as number {place}"
         if record.attempt > 1 and (record.trial.id, record.attempt - 1) not in attempts:
             yield f"{stored.path}: it is attempt {record.attempt}, and the one before it is not there"

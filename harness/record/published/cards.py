@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
+from harness.device_kinds import Vendor
 from harness.errors import UserError
 from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision, first_problem
 
@@ -54,7 +55,7 @@ class Card(Model):
     """
 
     name: str
-    vendor: Literal["NVIDIA", "AMD"]
+    vendor: Vendor
     architecture: str
     capability: Annotated[str, Field(pattern=r"^(\d+\.\d|gfx[0-9a-f]+)$")]
     form: str

@@ -121,7 +121,7 @@ def run(
     from commands import claims as published
     from commands.run import RunOptions
 
-    how = RunOptions(new_session, retry, strict, json)
+    how = RunOptions(new_session, retry, strict, json, answers="report" not in sys.argv)
     if bisect:
         from commands.bisect import bisect_versions
 
@@ -144,6 +144,7 @@ def run(
         "steps": "stop a process after so many counted steps (default: 20 s after its third line)",
         "until": "how narrow a range is enough (default: 5%)",
         "minutes": "how long to look for an answer, starts counted (default: 10)",
+        "json": JSON,
     },
     iterable=["keep", "env"],
     name="try",
@@ -161,6 +162,7 @@ def try_(
     steps: str = "",
     until: str = "5%",
     minutes: str = "10",
+    json: bool = False,
 ) -> None:
     """Measure any training script as it lies there, until its speed or the faster of two is known."""
     from commands.try_program import parse_asked, try_program
@@ -169,7 +171,7 @@ def try_(
     shown, named = tuple(keep or ()), tuple(env or ())
     asked = OwnAsked(command, against_command, folder, shown, named, match, metric)
     asked = parse_asked(asked, per_step=per_step, until=until, steps=steps, minutes=minutes)
-    try_program(ROOT, settings, asked)
+    try_program(ROOT, settings, asked, as_json=json)
 
 
 @line.verb(

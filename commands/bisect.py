@@ -48,7 +48,7 @@ class Bisection:
         """
         pin = (f"{self.package}=={version}",)
         settings = self.settings.model_copy(update={"against": pin})
-        how = replace(self.how, first=(f"{self.package}=={self.newest}",))
+        how = replace(self.how, answers=False, first=(f"{self.package}=={self.newest}",))
         session = None if how.new_session else self._earlier_session(settings, how)
         if session is None:
             outcome = run.run_plan(self.root, settings, how)

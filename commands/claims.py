@@ -19,8 +19,7 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import ClaimSet, is_same_card, read_claims, suggest_name
 from harness.record.store import own_sessions
 from harness.run.choice import known_speeds
-from harness.run.obstacles import prepare_line
-from harness.run.setup import RunSetup, prepare_for_cards
+from harness.run.setup import RunSetup, prepare_for_cards, prepare_run
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
@@ -266,7 +265,7 @@ def run_claims(
     every = read_claims(root)
     claims = every.claims
     _find_claims(every, ids)
-    setup = prepare_line(root, settings)
+    setup = prepare_run(root, settings)
     asked = [claim for claim in claims if claim.id in ids] if ids else claims
     budget = parse_seconds(settings.budget) if settings.budget else None
     chosen = choose_cheapest(_claim_prospects(setup, asked).ways, budget)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +20,7 @@ from harness.doctor.surroundings import (
 from harness.engine.container import shared_memory_bytes
 from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.machine import machine_id, read_load, user_state_folder
+from harness.machine import read_load
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose_trials
 from harness.run.obstacles import look_around, written_disks
@@ -29,40 +28,50 @@ from harness.run.setup import RunSetup, data_folders
 from harness.settings import Settings
 
 
-def diagnose(root: Path, settings: Settings) -> tuple[Diagnosis, ...]:
+@dataclass(frozen=True, slots=True)
+class LineDiagnosis:
+    """What a line meets here, and its trials; where these cannot be chosen, why."""
+
+    diagnoses: tuple[Diagnosis, ...] = ()
+    chosen: Chosen | None = None
+    refusal: GpudynoError | None = None
+
+    @property
+    def problems(self) -> tuple[Diagnosis, ...]:
+        """Return what prevents a run."""
+        return tuple(each for each in self.diagnoses if each.level == "problem")
+
+    def refuse(self) -> None:
+        """Raise MachineError where a problem prevents a run, else what `run` would raise of the plan."""
+        if self.problems:
+            raise MachineError("this machine is not ready", remedy="correct what is marked PROBLEM above")
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def diagnose(root: Path, settings: Settings) -> LineDiagnosis:
     """Look at everything and change nothing. Raises NoDevice for a device that is not there."""
     machine, selection = seen = run_setup.look_at_devices(settings)
     try:
         setup = run_setup.prepare_run(root, settings, seen=seen)
     except NoDevice as error:
-        disks = written_disks(root, "")
+        disks = written_disks(root)
         around = Surroundings(machine, selection, read_load(), None, in_the_way=(error,), disks=disks)
-        return examine_surroundings(around)
+        return LineDiagnosis(examine_surroundings(around))
     return diagnose_line(setup)
 
 
-def diagnose_line(setup: RunSetup, chosen: Chosen | None = None) -> tuple[Diagnosis, ...]:
-    """Look at everything that a line needs here; its trials are `chosen` unless they are by now."""
+def diagnose_line(setup: RunSetup) -> LineDiagnosis:
+    """Look at everything that a line needs here, and choose its trials."""
     around, needs = look_around(setup), data_needs(setup)
-    met, refusal, estimate = list(around.in_the_way), None, None
+    chosen, refusal, estimate = None, None, None
     try:
-        machine_id(user_state_folder())
-    except MachineError as error:
-        met.append(error)
-    try:
-        if not around.in_the_way:
-            estimate = estimate_plan(setup, chosen or choose_trials(setup))
+        chosen = choose_trials(setup)
+        estimate = None if around.in_the_way else estimate_plan(setup, chosen)
     except GpudynoError as error:
-        refusal = Diagnosis("problem", error.problem, error.remedy or "")
-    surroundings = replace(
-        around,
-        load=read_load(),
-        in_the_way=tuple(met),
-        plan_problem=refusal,
-        data=needs,
-        answered=reach_hosts(_addresses(needs)),
-    )
-    return examine_surroundings(surroundings, estimate)
+        refusal = error
+    around = replace(around, load=read_load(), data=needs, answered=reach_hosts(_addresses(needs)))
+    return LineDiagnosis(examine_surroundings(around, estimate), chosen, refusal)
 
 
 def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
@@ -123,13 +132,7 @@ def _is_built(setup: RunSetup) -> bool:
 
 
 def doctor(root: Path, settings: Settings) -> None:
-    """Print what this machine can do; raises MachineError where a problem prevents a run."""
-    diagnoses = diagnose(root, settings)
-    print("\n".join(diagnosis_lines(diagnoses)))
-    refuse_problems(diagnoses)
-
-
-def refuse_problems(diagnoses: Iterable[Diagnosis]) -> None:
-    """Raise MachineError where a diagnosis is a problem."""
-    if any(diagnosis.level == "problem" for diagnosis in diagnoses):
-        raise MachineError("this machine is not ready", remedy="correct what is marked PROBLEM above")
+    """Print what this machine can do; raises what `run` would refuse its line for."""
+    found = diagnose(root, settings)
+    print("\n".join(diagnosis_lines(found.diagnoses)))
+    found.refuse()

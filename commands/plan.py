@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from commands.doctor import data_needs, diagnose_line, estimate_plan, refuse_problems
+from commands.doctor import LineDiagnosis, data_needs, diagnose_line, estimate_plan
 from commands.terminal import Screen, special_words
 from harness.doctor.diagnosis import diagnosis_lines, needs_words
 from harness.plan.order import Planned
@@ -26,23 +26,21 @@ MatrixRow = tuple[str, str, str]
 def show_plan(root: Path, settings: Settings, card: str = "") -> None:
     """Print a plan's trials, and what would prevent them here.
 
-    Raises UserError for a card that results/cards.toml does not have, MachineError where `doctor` does.
+    Raises UserError for a card that results/cards.toml does not have, and what `doctor` does.
     """
     setup = prepare_for_cards(root, settings, card)
     screen = Screen()
     for note in setup.notes:
         for line in wrap_words(note, "  "):
             screen.say(line)
-    chosen = choose_trials(setup)
-    needs = [need for need in data_needs(setup) if card or not need.at_hand]
-    preview = needs_words(estimate_plan(setup, chosen, anywhere=bool(card)), needs)
-    screen.say("\n".join([*plan_lines(setup, chosen), *wrap_words(preview, "  ")]))
-    if card:
-        return
-    problems = [each for each in diagnose_line(setup, chosen) if each.level == "problem"]
-    if problems:
-        screen.say("\n".join(diagnosis_lines(problems)))
-    refuse_problems(problems)
+    found = LineDiagnosis(chosen=choose_trials(setup)) if card else diagnose_line(setup)
+    if found.chosen is not None:
+        needs = [need for need in data_needs(setup) if card or not need.at_hand]
+        preview = needs_words(estimate_plan(setup, found.chosen, anywhere=bool(card)), needs)
+        screen.say("\n".join([*plan_lines(setup, found.chosen), *wrap_words(preview, "  ")]))
+    if found.problems:
+        screen.say("\n".join(diagnosis_lines(found.problems)))
+    found.refuse()
 
 
 def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:

@@ -113,23 +113,25 @@ def make_report(root: Path, how: ReportOptions) -> None:
     screen = Screen()
     for line in account_lines(analysis.accounts) if how.bundles else ():
         screen.say(f"  {line}")
+    pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
+    places = {"page": relative_path(written.html), "pdf": relative_path(pdf) if pdf else None}
+    screen.say_found(last_lines(analysis, places), as_json=how.json)
+
+
+def last_lines(analysis: Analysis, places: Mapping[str, Path | None]) -> dict[str, object]:
+    """Return what a verb ends with: the answer, its ratio, where all of it is, and what to do next."""
     answer = page_one(analysis, systems_of(analysis)).answer
     times = first_ratio(answer.headline)
-    pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
-    screen.say_found(
-        {
-            "answer": render.answer_text(answer.headline),
-            "ratio": times.value,
-            "low": times.low,
-            "high": times.high,
-            "session": analysis.lead if not analysis.of_others else None,
-            "page": relative_path(written.html),
-            "pdf": relative_path(pdf) if pdf else None,
-            "left out": ", ".join(analysis.evidence.left_out) or None,
-            "next": " && ".join(answer.following.data["commands"]) or "invoke claims --here",
-        },
-        as_json=how.json,
-    )
+    return {
+        "answer": render.answer_text(answer.headline),
+        "ratio": times.value,
+        "low": times.low,
+        "high": times.high,
+        "session": analysis.lead if not analysis.of_others else None,
+        **places,
+        "left out": ", ".join(analysis.evidence.left_out) or None,
+        "next": " && ".join(answer.following.data["commands"]) or "invoke claims --here",
+    }
 
 
 def first_ratio(headline: Sentence) -> Quantity:
@@ -142,6 +144,20 @@ def first_ratio(headline: Sentence) -> Quantity:
 
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Write the page of this clone's records, or of several bundles' with equal work side by side."""
+    analysis = analyse_records(root, out, how)
+    gallery: tuple[GalleryEntry, ...] = ()
+    if analysis.of_others and analysis.question.kind != "cost":
+        of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
+        gallery = tuple(map(gallery_entry, of_each))
+    with name_in_errors(out):
+        written = write(analysis, out, gallery=gallery, csv=True, png=how.png)
+    for warning in written.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return analysis, written
+
+
+def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
+    """Return what this clone's records say, or several bundles', for a page in the folder `out`."""
     bundles = [judged(root, path, how.asked, older=not how.verifies) for path in bundle_files(how.bundles)]
     named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
     request = AnalysisRequest(
@@ -170,16 +186,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         request, longer=_longer_line(analysis), **_expectation_fields(root, analysis, how.expect)
     )
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
-    analysis = analysis.with_request(request, tables)
-    gallery: tuple[GalleryEntry, ...] = ()
-    if analysis.of_others and analysis.question.kind != "cost":
-        of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
-        gallery = tuple(map(gallery_entry, of_each))
-    with name_in_errors(out):
-        written = write(analysis, out, gallery=gallery, csv=True, png=how.png)
-    for warning in written.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    return analysis, written
+    return analysis.with_request(request, tables)
 
 
 def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:

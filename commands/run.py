@@ -7,21 +7,21 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from commands.build import build_environments, data_progress, say_data
 from commands.check import optional_problems
 from commands.plan import plan_lines
-from commands.terminal import PlanWatcher, Screen
+from commands.report import ReportOptions, analyse_records, last_lines
+from commands.terminal import PlanWatcher, Screen, page_folder
 from harness.data.fetch import Resolved
 from harness.engine.choose import wheel_folder
 from harness.engine.interface import Built
 from harness.errors import CardError, GateError, MachineError
 from harness.image.second_lock import moved_image
-from harness.machine import machine_folder, machine_id, user_state_folder
-from harness.record import Question, Session
+from harness.machine import machine_folder, user_state_folder
+from harness.record import Session
 from harness.record.store import session_records
 from harness.run import missing, session
 from harness.run import setup as run_setup
@@ -42,7 +42,7 @@ from harness.run.session import run_lock
 from harness.run.setup import RunSetup
 from harness.settings import Settings, setting_words
 from report import text
-from report.analysis import AnalysisRequest, analyse, evidence_in
+from report.analysis import Analysis
 from report.compare import card_check
 from report.page import render
 from report.page.one.page_one import page_one
@@ -59,6 +59,8 @@ class RunOptions:
     retry: bool = False
     strict: bool = False
     json: bool = False
+    answers: bool = False
+    """Whether it ends with the session's answer, as where no `report` follows."""
     keep: Keep | None = None
     """Which of the plan's trials are wanted; all where it is null."""
     first: tuple[str, ...] = ()
@@ -90,47 +92,55 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
             screen.say(note)
         for problem in optional_problems(root):
             screen.say(f"left out: {problem}")
-        machine_id(user_state_folder())
         built, engine, noted = build_environments(root, settings, setup.images_used, setup.engine, screen)
         setup = replace(setup, engine=engine, notes=(*setup.notes, *noted))
         resolved = run_setup.resolve_data(setup, data_progress(screen))
         say_data(resolved, screen)
         with run_lock():
             outcome = _run_trials(setup, built, resolved, how, screen)
-        _say_outcome(settings, outcome, screen, as_json=how.json)
+        _say_outcome(settings, outcome, screen)
+        analysis = _analyse_session(root, outcome, setup.plan.name, how)
+        found = last_lines(analysis, {}) if analysis else {"session": outcome.session.id}
+        screen.say_found(found, as_json=how.json)
     if outcome.fault:
         raise MachineError(
             f"the plan ends, since two trials failed alike on the same devices: {outcome.fault}",
-            remedy="correct that on this machine; then the same line with --retry goes on",
+            remedy="correct that on this machine; then the same line goes on",
         )
     if setup.plan.name == SELFCHECK:
-        _say_selfcheck(root, outcome.session.id)
+        _refuse_difference(analysis)
     if how.strict and outcome.failed:
         raise GateError(
             f"{text.count(outcome.failed, 'trial')} failed", remedy="the report shows each with its reason"
         )
-    if how.strict and setup.plan.name in card_check.PLANS:
-        refuse_faulty_card(root, outcome.session.id)
+    if analysis is not None and how.strict:
+        refuse_faulty_card(analysis)
     return outcome
 
 
-def refuse_faulty_card(root: Path, session: str) -> None:
-    """Raise CardError where a session's check finds its card slow, at two speeds or with other bits."""
-    analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session))
+def _analyse_session(root: Path, outcome: Outcome, plan: str, how: RunOptions) -> Analysis | None:
+    """Return what the session says, where that is asked for or judged; null where it has no record."""
+    judged = plan == SELFCHECK or (how.strict and plan in card_check.PLANS)
+    if not (how.answers or judged) or not session_records(root, outcome.session):
+        return None
+    question = outcome.session.question if plan == SELFCHECK else None
+    asked = ReportOptions(sessions=(outcome.session.id,), question=question)
+    return analyse_records(root, page_folder(root), asked)
+
+
+def refuse_faulty_card(analysis: Analysis) -> None:
+    """Raise CardError where the session's check finds a card slow, at two speeds or with other bits."""
     for card in analysis.checks:
-        if card.longest.session == session and card.state in card_check.FAULTY:
+        if card.longest.session == analysis.lead and card.state in card_check.FAULTY:
             raise CardError(
                 render.answer_text(page_one(analysis, systems_of(analysis)).answer.headline).rstrip("."),
                 remedy="see 'Is this card as it should be?' in docs/running.md",
             )
 
 
-def _say_selfcheck(root: Path, session: str) -> None:
-    """Print whether a session showed a difference where there is none; raises GateError where it did."""
-    asked = AnalysisRequest(datetime.now(UTC), session, question=Question(kind="faster", by="side"))
-    analysis = analyse(evidence_in(root, purchase=False), asked)
-    print(f"answer: {render.answer_text(page_one(analysis, systems_of(analysis)).answer.headline)}")
-    ratios = analysis.comparison.ratios if analysis.comparison else ()
+def _refuse_difference(analysis: Analysis | None) -> None:
+    """Raise GateError where a selfcheck's session shows a difference, or too little to show none."""
+    ratios = analysis.comparison.ratios if analysis and analysis.comparison else ()
     same = [ratio.order in ("equal", "not-shown") and min(ratio.n) >= LEAST_PROCESSES for ratio in ratios]
     if not same or not all(same):
         raise GateError(
@@ -191,10 +201,9 @@ def resumable_session(
     return None
 
 
-def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+def _say_outcome(settings: Settings, outcome: Outcome, screen: Screen) -> None:
     """Say what was run, what happened to the session's trials, and the line that goes on with the rest."""
     failed = f", {outcome.failed} of them failed" if outcome.failed else ""
     again = f"`{shlex.join(('invoke', 'run', *setting_words(settings)))}` goes on"
     left = "" if outcome.complete else f"; {text.count(outcome.left, 'trial')} left: {again}"
     screen.say(f"{text.count(outcome.ran, 'trial')} run{failed}{left}")
-    screen.say_found({"session": outcome.session.id}, as_json=as_json)

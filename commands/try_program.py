@@ -30,6 +30,8 @@ from harness.run.setup import RunSetup
 from harness.settings import Settings
 from harness.units import format_duration
 from report import text
+from report.page.filters import figure_text, range_text, times_text, value_text
+from report.page.values import Quantity, quantity
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
 from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
@@ -64,7 +66,7 @@ def parse_asked(
     return replace(asked, per_step=numbers, within=share, steps=whole, minutes=most)
 
 
-def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
+def try_program(root: Path, settings: Settings, asked: OwnAsked, *, as_json: bool = False) -> Outcome:
     """Run a program in fresh processes until its figure, or which of two sides is faster, is known.
 
     Raises what own_run() raises, and GateError where no process gave a figure.
@@ -95,7 +97,12 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked) -> Outcome:
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        _say_answer(screen, answer_of(collect_sides(records), asked.within), records, asked)
+        found = answer_of(collect_sides(records), asked.within)
+        if found.state == "nothing":
+            raise _no_figure_error(asked, records)
+        if len(found.sides) > 1:
+            screen.say("\n".join(_side_lines(found)))
+        screen.say_found(_last_lines(found, records, outcome.session.id), as_json=as_json)
     return outcome
 
 
@@ -177,7 +184,6 @@ def _side_runs(name: str, stack: StackKey, runs: Sequence[tuple[int, float, Meas
 
 
 STATES = {
-    "nothing": "no process gave a figure",
     "too-few": "too few processes for a range",
     "wide": "the range is wider than what was asked for",
     "other-units": "the steps of two commands may hold other samples, so neither is called faster; "
@@ -186,30 +192,34 @@ STATES = {
 """What is said of an answer that is none."""
 
 
-def _say_answer(screen: Screen, found: TryAnswer, records: Sequence[Record], asked: OwnAsked) -> None:
-    """Print each side's figure, which is faster, and the line that goes on; raise GateError without any."""
-    if found.state == "nothing":
-        failed = next((record.failure for record in records if record.failure), None)
-        raise GateError(
-            f"'{asked.command[:60]}' gave no figure: {failed.message if failed else 'it was stopped'}",
-            remedy="start it by itself, or see docs/extending.md",
-        )
+def _no_figure_error(asked: OwnAsked, records: Sequence[Record]) -> GateError:
+    failed = next((record.failure for record in records if record.failure), None)
+    return GateError(
+        f"'{asked.command[:60]}' gave no figure: {failed.message if failed else 'it was stopped'}",
+        remedy="start it by itself, or see docs/extending.md",
+    )
+
+
+def _last_lines(found: TryAnswer, records: Sequence[Record], session: str) -> dict[str, object]:
+    """Return what the verb ends with: the answer, its ratio, its session, and the line that goes on."""
     seconds = [record.measurement.window.seconds for record in records if record.measurement]
-    where = f"in windows of {min(seconds):.0f} s, this hour"
-    stacks = len({side.stack for side, _ in found.sides})
-    names = [side_name(side.name, side.stack, stacks) for side, _ in found.sides]
-    for (side, interval), name in zip(found.sides, names, strict=True):
-        screen.say(
-            f"{name}: {_range_words(side, interval)}, {text.count(len(side.rates), 'process', 'processes')}"
-        )
-    if found.state in STATES:
-        screen.say(f"answer: {STATES[found.state]}")
-    elif found.ratio is not None:
-        screen.say(f"answer: {_order_words(names, found.state, found.ratio)}, {where}")
-    else:
-        screen.say(f"answer: {names[0]} does {_range_words(*found.sides[0])}, {where}")
-    if not found.is_enough:
-        screen.say(f"next: {_resume_line()} --minutes 20")
+    names, ratio = _side_names(found), quantity(found.ratio)
+    if found.ratio is not None and found.state == "slower":
+        names.reverse()
+        ratio = Quantity(1 / found.ratio.estimate, "ratio", 1 / found.ratio.high, 1 / found.ratio.low)
+    said = [STATES[found.state]] if found.state in STATES else []
+    if ratio:
+        said = [_order_words(names, found.state, ratio)]
+    elif len(names) == 1:
+        said = [*_side_lines(found), *said]
+    return {
+        "answer": f"{'; '.join(said)}, in windows of {min(seconds):.0f} s, this hour",
+        "ratio": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "session": session,
+        "next": f"invoke report --session {session}" if found.is_enough else f"{_resume_line()} --minutes 20",
+    }
 
 
 def side_name(name: str, stack: StackKey, stacks: int) -> str:
@@ -219,29 +229,38 @@ def side_name(name: str, stack: StackKey, stacks: int) -> str:
     return name if stacks == 1 else f"{name} ({variables or lock})"
 
 
-def _range_words(side: SideRuns, interval: Interval | None) -> str:
-    prints = f"; it prints {fmean(side.printed):,.4g} {side.printed_unit}s/s" if side.printed else ""
-    if interval is None:
-        return f"{fmean(side.rates):,.4g} {side.unit}s/s{prints}"
-    low, middle, high = (f"{end:,.4g}" for end in (interval.low, interval.estimate, interval.high))
-    return f"{middle} {side.unit}s/s ({low} to {high}){prints}"
+def _side_names(found: TryAnswer) -> list[str]:
+    stacks = len({side.stack for side, _ in found.sides})
+    return [side_name(side.name, side.stack, stacks) for side, _ in found.sides]
 
 
-def _order_words(names: Sequence[str], state: str, ratio: Interval) -> str:
+def _side_lines(found: TryAnswer) -> list[str]:
+    """Return each side with its figure and the number of its processes."""
+    names = _side_names(found)
+    return [
+        f"{name}: {_figure_words(side, ends)}, {text.count(len(side.rates), 'process', 'processes')}"
+        for (side, ends), name in zip(found.sides, names, strict=True)
+    ]
+
+
+def _figure_words(side: SideRuns, ends: Interval | None) -> str:
+    rate = quantity(ends or fmean(side.rates), f"{side.unit}s/s")
+    prints = figure_text(fmean(side.printed), f"{side.printed_unit}s/s") if side.printed else ""
+    within = f" ({ends_text})" if (ends_text := range_text(rate)) else ""
+    return f"{value_text(rate)}{within}{f'; it prints {prints}' if prints else ''}"
+
+
+def _order_words(names: Sequence[str], state: str, ratio: Quantity) -> str:
     first, second = names
-    low, best, high = ratio.low, ratio.estimate, ratio.high
-    if state == "slower":
-        first, second = second, first
-        low, best, high = 1 / high, 1 / best, 1 / low
-    span = f"({low:.3f} to {high:.3f})"
-    if state == "equal":
-        return f"{first} and {second} are equal within 5 %: {best:.3f} {span}"
-    if state == "not-shown":
-        return f"no difference is shown between {first} and {second}: {best:.3f} {span}"
-    return f"{first} is {best:.3g} times as fast as {second} {span}"
+    if state in ("faster", "slower"):
+        return f"{first} is {times_text(ratio)} as fast as {second} ({range_text(ratio)})"
+    order = "are equal within 5 %" if state == "equal" else "show no difference"
+    return f"{first} and {second} {order}: {value_text(ratio)} ({range_text(ratio)})"
 
 
 def _resume_line() -> str:
+    """Return the line that was typed, without its minutes and without what a wheel puts before it."""
     words = iter(sys.argv[1:])
-    kept = [word for word in words if not (word == "--minutes" and next(words, True))]
+    dropped = ("--minutes", "-r") if sys.argv[0] == "gpudyno" else ("--minutes",)
+    kept = [word for word in words if not (word in dropped and next(words, True))]
     return shlex.join(("invoke", *(word for word in kept if not word.startswith("--minutes="))))

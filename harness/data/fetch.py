@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,7 +190,7 @@ def fetch_dataset(
     """
     if check_dataset(dataset, folder).state == "complete":
         return
-    need_room(f"'{dataset.name}'", _needed_bytes([dataset]), free_bytes(folder), folder, ELSEWHERE)
+    _need_data_room([dataset], folder)
     with hold_folder(folder) as new:
         for item in dataset.downloads:
             _unpack(
@@ -270,9 +270,8 @@ def resolve_datasets(
     resolved = {name: _resolve_present(dataset, folders) for name, dataset in datasets.items()}
     resolved |= {name: _resolve_xrays(folders) for name in names if name == chest_xray.NAME}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
-    if missing and fetching:
-        what = " and ".join(f"'{dataset.name}'" for dataset in missing)
-        need_room(what, _needed_bytes(missing), free_bytes(folders.cache), folders.cache, ELSEWHERE)
+    if fetching:
+        _need_data_room(missing, folders.cache)
     deadline = Deadline(deadline_seconds if allow_generated else None)
     offline: Offline | None = None
     for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):
@@ -289,6 +288,24 @@ def resolve_datasets(
             offline = offline or (problem if isinstance(problem, Offline) else None)
             resolved[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
     return {name: place for name, place in resolved.items() if place is not None}
+
+
+def need_room_to_fetch(names: Iterable[str], folders: DataFolders) -> None:
+    """Raise NoSpace where the disk does not hold those of the data sets whose files are not there."""
+    places = [folder for folder in (folders.own, folders.cache) if folder is not None]
+    datasets = [find_dataset(name) for name in names if name != chest_xray.NAME]
+    absent = [
+        dataset
+        for dataset in datasets
+        if not any(all((place / each.path).is_file() for each in dataset.members) for place in places)
+    ]
+    _need_data_room(absent, folders.cache)
+
+
+def _need_data_room(datasets: Sequence[Dataset], folder: Path) -> None:
+    if datasets:
+        what = " and ".join(f"'{dataset.name}'" for dataset in datasets)
+        need_room(what, _needed_bytes(datasets), free_bytes(folder), folder, ELSEWHERE)
 
 
 def _resolve_xrays(folders: DataFolders) -> Resolved:

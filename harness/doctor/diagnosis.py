@@ -143,9 +143,14 @@ def _access(around: Surroundings) -> Iterator[Diagnosis]:
 
 
 def _cuda_start(around: Surroundings) -> Diagnosis:
-    start = around.cuda
+    start, inside = around.cuda, around.cuda_inside
+    if inside.starts is not None:
+        said = f"CUDA does not start in a container: {inside.said}"
+        remedy = inside.remedy or "start one with its cards by hand, or take --engine venv"
+        return ok("CUDA starts in a container") if inside.starts else problem(said, remedy)
     if start.starts is not False:
-        return ok("CUDA starts on this host" if start.starts else "a start of CUDA on this host: not tried")
+        said = "CUDA starts on this host" if start.starts else "a start of CUDA on this host: not tried"
+        return ok(f"{said}; in a container: not tried" if around.engine else said)
     say = problem if start.remedy or around.engine is None else warn
     remedy = start.remedy or "look at the driver (`sudo dmesg`), or restart the machine"
     return say(f"the driver answers and CUDA does not start: {start.said}", remedy)
@@ -238,30 +243,24 @@ def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Dia
 
 
 def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    sizes = {
-        "data": sum(need.download_bytes for need in around.data if not need.at_hand),
-        "image": 0 if estimate is None or estimate.built else estimate.build_bytes,
-    }
+    image_bytes = 0 if estimate is None or estimate.built else estimate.build_bytes
     disks = list(around.disks)
     if engine := around.engine:
         title = f"{ENGINES[engine.name].title}'s storage"
-        disks.append(Disk(title, None, engine.data_root_free_bytes, "image"))
+        disks.append(Disk(title, None, engine.data_root_free_bytes, holds_image=True))
     for disk in disks:
         if disk.free_bytes is None:
             continue
-        shown, needed = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free", sizes.get(disk.gets, 0)
-        # Whether an image has room, its engine says.
-        least = max(needed if disk.gets == "data" else 0, FULL_BYTES)
+        shown = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free"
+        # Whether an image and data have room, is said by what makes and fetches them.
+        needed = image_bytes if disk.holds_image else 0
         if disk.read_only:
             yield problem(
                 f"disk for {disk.what}: '{disk.folder}' cannot be written to", "see its mount and owner"
             )
-        elif disk.free_bytes < least:
+        elif disk.free_bytes < FULL_BYTES:
             place = f"in '{disk.folder}'" if disk.folder else "there"
-            yield problem(
-                f"{shown}, and the plan needs up to {format_bytes(least)}",
-                f"make room {place}",
-            )
+            yield problem(f"{shown}, and a session needs {format_bytes(FULL_BYTES)}", f"make room {place}")
         elif disk.free_bytes < needed + SPARE_BYTES:
             yield warn(shown, f"the plan needs up to {format_bytes(needed)} and should leave some")
         else:
@@ -300,8 +299,6 @@ def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
 
 
 def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    if around.plan_problem is not None:
-        yield around.plan_problem
     if estimate is None:
         return
     needs = needs_words(estimate, [need for need in around.data if not need.at_hand])

@@ -22,12 +22,12 @@ from harness.record import Load, Machine
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A place that a run writes to, what is free there, and what large it gets."""
+    """A place that a run writes to, and what is free there."""
 
     what: str
     folder: Path | None
     free_bytes: int | None
-    gets: Literal["data", "image", ""] = ""
+    holds_image: bool = False
     read_only: bool = False
 
 
@@ -141,8 +141,8 @@ class Surroundings:
     older_rocm: str = ""
     """What it means that this host has an older ROCm than the image; empty where it has none."""
     cuda: CudaStart = NOT_TRIED
-    plan_problem: Diagnosis | None = None
-    """Why `run` would refuse the plan here; null where it would not."""
+    cuda_inside: CudaStart = NOT_TRIED
+    """In a container of the image."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, MachineError | None] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -285,6 +285,17 @@ def container_config(spec: RunSpec) -> dict[str, Any]:
         "NetworkDisabled": True,
         "StopSignal": "SIGTERM",
         "HostConfig": host,
+    }
+
+
+def script_config(image_id: str, device: DeviceRequest, words: Sequence[str]) -> dict[str, Any]:
+    """Return the body of the creation of a container for a few words beside a device, without a trial."""
+    return {
+        "Image": image_id,
+        "Cmd": [*words],
+        "Env": ["NVIDIA_VISIBLE_DEVICES=void"] if device.cdi else [],
+        "NetworkDisabled": True,
+        "HostConfig": {"NetworkMode": "none", "CapDrop": ["ALL"], **_device_options(device, keep_id=False)},
     }
 
 

@@ -24,6 +24,14 @@ from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files, need_room
+from harness.gpu.cuda_start import (
+    NOT_TRIED,
+    START,
+    START_SECONDS,
+    CudaStart,
+    read_start,
+    silent_start,
+)
 from harness.image.images import Image, leading_release
 from harness.image.spec import BuildSettings, BuildSpec
 from harness.record import DeviceKind, Environment, store
@@ -154,15 +162,41 @@ class DockerEngine:
         reason = self.refusal(device) if device.kind == "cuda" else None
         if reason is not None:
             raise NoDevice(reason, remedy="see `invoke doctor`")
-        if device.kind == "cuda" and facts.wants_cdi:
-            device = replace(device, cdi=cdi_names(device, facts.cdi_devices))
         return replace(
             spec,
-            device=device,
+            device=self._named_by_cdi(device),
             userns_host=facts.userns_remap,
             writable_root=self._opens_root(device.kind),
             selinux=facts.selinux,
         )
+
+    def _named_by_cdi(self, device: DeviceRequest) -> DeviceRequest:
+        if device.kind != "cuda" or not self.facts.wants_cdi:
+            return device
+        return replace(device, cdi=cdi_names(device, self.facts.cdi_devices))
+
+    def start_cuda(self, image: Image, device: DeviceRequest) -> CudaStart:
+        """Start CUDA in a container of an image with its cards; not tried where that is not built."""
+        image_id = self._image_id(self._build.spec(image))
+        if image_id is None or self.refusal(device) is not None:
+            return NOT_TRIED
+        body = container.script_config(image_id, self._named_by_cdi(device), ("python", "-c", START))
+        with engine_errors(self._title, "create a container"):
+            handle = Handle(engine=self.name, container=self._api.create_container_from_config(body)["Id"])
+        try:
+            with engine_errors(self._title, "start CUDA in a container"):
+                self._api.start(handle.container)
+                until = time.monotonic() + START_SECONDS
+                while self._api.inspect_container(handle.container)["State"]["Status"] in _GOING_ON:
+                    if time.monotonic() > until:
+                        return silent_start(START_SECONDS)
+                    time.sleep(REMOVAL_PAUSES[0])
+                printed = self._api.logs(handle.container, stderr=False, stream=False)
+                return read_start(printed.decode(errors="replace"))
+        except MachineError as error:
+            return CudaStart(False, error.problem, error.remedy)
+        finally:
+            self.forget(handle, Path())
 
     def _opens_root(self, kind: DeviceKind) -> bool:
         return kind == "cuda" and self.connection.kind == "podman"

@@ -1,4 +1,4 @@
-"""Whether NVIDIA's driver starts CUDA on this host, which NVML does not say."""
+"""Whether NVIDIA's driver starts CUDA, which NVML does not say: on this host, or in a container."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 START_SECONDS = 10
 
-_START = """
+START = """
 import ctypes
 driver = ctypes.CDLL("libcuda.so.1")
 code, said = driver.cuInit(0), ctypes.c_char_p()
 driver.cuGetErrorString(code, ctypes.byref(said))
 print(code, (said.value or b"").decode(errors="replace"))
 """
+"""A program for a Python of its own: what cuInit gives, as a code and in words."""
 _REMEDIES = {
     3: "end what else uses the driver; then restart the machine",
     802: "start what joins its cards: sudo systemctl restart nvidia-fabricmanager",
@@ -42,16 +43,26 @@ def start_cuda(python: str = sys.executable, seconds: float = START_SECONDS) -> 
     """Start CUDA in a process of its own, which `seconds` end."""
     try:
         done = subprocess.run(
-            (python, "-c", _START), capture_output=True, text=True, timeout=seconds, check=False
+            (python, "-c", START), capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
-        return CudaStart(False, f"cuInit gives no answer in {seconds:g} s", _REMEDIES[3])
+        return silent_start(seconds)
     except OSError:
         return NOT_TRIED
     if done.returncode < 0:
         return CudaStart(False, f"cuInit ended by signal {-done.returncode}")
-    code, _, said = done.stdout.strip().partition(" ")
-    if done.returncode or not code.isdecimal():
+    return NOT_TRIED if done.returncode else read_start(done.stdout)
+
+
+def silent_start(seconds: float) -> CudaStart:
+    """Return what it means that cuInit did not end in time."""
+    return CudaStart(False, f"cuInit gives no answer in {seconds:g} s", _REMEDIES[3])
+
+
+def read_start(printed: str) -> CudaStart:
+    """Return what START printed: not tried where that is no code."""
+    code, _, said = printed.strip().partition(" ")
+    if not code.isdecimal():
         return NOT_TRIED
     if code == "0":
         return CudaStart(True)

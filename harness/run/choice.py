@@ -78,22 +78,7 @@ def choose_trials(
     With `keep` only the trials that it names are chosen. Raises UserError where the device can do none.
     """
     seed = secrets.randbelow(2**31)
-    everything = plan_file.plan_trials(setup.plan, *_plan_contexts(setup, resolved, seed))
-    card = setup.selection.gpus[0] if setup.selection.gpus else None
-    able, left_out = split_supported(
-        everything,
-        setup.selection.kind,
-        card,
-        len(setup.selection.gpus),
-        cpu=setup.machine.cpu,
-        by_name=setup.settings.precision,
-    )
-    for wanted, what, asked in _asked_filters(setup.settings):
-        able, others = budget.keep_wanted(able, wanted, what, f"{asked} was asked for")
-        left_out += others
-    if not able:
-        raise _nothing_able_error(setup, card, left_out)
-    _require_files(setup, able)
+    everything, able, left_out = _split_trials(setup, resolved, seed)
     if keep is not None:
         able, others = _keep_claimed(able, keep, resolved or {})
         left_out += others
@@ -111,6 +96,34 @@ def choose_trials(
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+
+
+def require_trials(setup: RunSetup) -> None:
+    """Raise UserError where the device can do none of a line's trials, as choose_trials() does."""
+    _split_trials(setup, None, 0)
+
+
+def _split_trials(
+    setup: RunSetup, resolved: Mapping[str, Resolved] | None, seed: int
+) -> tuple[tuple[Planned, ...], tuple[Planned, ...], tuple[LeftOut, ...]]:
+    """Return all trials of the plan, what the line asks for and the device can do, and the others."""
+    everything = plan_file.plan_trials(setup.plan, *_plan_contexts(setup, resolved, seed))
+    card = setup.selection.gpus[0] if setup.selection.gpus else None
+    able, left_out = split_supported(
+        everything,
+        setup.selection.kind,
+        card,
+        len(setup.selection.gpus),
+        cpu=setup.machine.cpu,
+        by_name=setup.settings.precision,
+    )
+    for wanted, what, asked in _asked_filters(setup.settings):
+        able, others = budget.keep_wanted(able, wanted, what, f"{asked} was asked for")
+        left_out += others
+    if not able:
+        raise _nothing_able_error(setup, card, left_out)
+    _require_files(setup, able)
+    return everything, able, left_out
 
 
 def _plan_contexts(

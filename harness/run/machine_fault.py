@@ -38,6 +38,13 @@ def repeated_fault(ran: Sequence[Record]) -> str:
     return last if last == before else ""
 
 
+def faulty_trials(records: Sequence[Record]) -> frozenset[str]:
+    """Return the ids of the trials that a fault of the machine failed, where it ended a line with them."""
+    ordered = sorted(records, key=lambda record: record.started_at)
+    fault = repeated_fault(ordered)
+    return frozenset(record.trial.id for record in ordered if fault and _fault(record) == fault)
+
+
 def _fault(record: Record) -> str:
     failure = record.failure
     if failure is None:

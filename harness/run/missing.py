@@ -9,7 +9,7 @@ A plan that asks for one batch or what fits has it halved instead, until a trial
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import LeftOut, Record, Session, TrialSpec
@@ -148,19 +148,24 @@ class Missing:
 
 
 def missing_trials(
-    session: Session, records: Iterable[Record], *, retry: bool = False
+    session: Session,
+    records: Iterable[Record],
+    *,
+    retry: bool = False,
+    again: Container[str] = frozenset(),
 ) -> tuple[Missing, ...]:
     """Return what a session still lacks: trials that never ended, or that failed by the machinery's fault.
 
-    A trial's own failure is a result; with `retry` it is missing too. A batch above one that did not fit is
-    not tried, nor that batch again where it is halved.
+    A trial's own failure is a result; with `retry`, or where `again` has its id, it is missing too. A batch
+    above one that did not fit is not tried, nor that batch again where it is halved.
     """
     last_of = last_attempts(records)
     spared = {trial.id for trial, _ in _untried_trials(session, last_of)}
     lacking = []
     for place, trial in enumerate(session.trials):
         last = last_of.get(trial.id)
-        failed = last is not None and last.failure is not None and (retry or last.failure.kind == "machinery")
+        wanted = retry or trial.id in again
+        failed = last and last.failure and (wanted or last.failure.kind == "machinery")
         if trial.id in spared or (last is not None and not failed):
             continue
         lacking.append(Missing(trial, place, last.attempt + 1 if last else 1))

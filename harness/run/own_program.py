@@ -121,21 +121,24 @@ def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:
     Raises UserError for a command that cannot be read, a folder that is too large or not there, a variable
     that is not set, and two commands that are one once their secrets are withheld.
     """
-    commands = [_split_words(text) for text in filter(None, (asked.command, asked.against_command))]
-    folder, at = _find_folder(commands[0], asked.folder, here)
+    given = [_split_words(text) for text in filter(None, (asked.command, asked.against_command))]
+    folder, at = _find_folder(given[0], asked.folder, here)
     taken = read_folder(folder)
+    inside = [tuple(_relative_word(word, folder, at) for word in words) for words in given]
+    commands = [(first, *words) for (first, *_), (_, *words) in zip(given, inside, strict=True)]
+    public = [_withhold_words(words) for words in inside]
     shown = tuple(_find_kept_folders(asked.keep, folder, here))
     if missing := next((name for name in asked.env if name not in os.environ), None):
         raise UserError(f"--env {missing}: the variable is not set here", remedy="set it, or leave it out")
     interpreter = _find_interpreter(commands[0], here)
     if len(asked.per_step) not in (0, 1, len(commands)):
         raise UserError("--per-step has more numbers than there are commands", remedy="give one for each")
-    names = _side_names(commands)
+    names = _side_names(public)
     sides = []
     for place, words in enumerate(commands):
         per_step = asked.per_step[min(place, len(asked.per_step) - 1)] if asked.per_step else None
         kept_of_it = OwnProgram(
-            command=_withhold_words(words),
+            command=public[place],
             folder_sha256=taken.sha256,
             at=at,
             keep=tuple(each.path if each.root != "none" else WITHHELD for each in shown),
@@ -152,6 +155,16 @@ def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:
             remedy="let them differ in another word, such as a name",
         )
     return OwnRun(taken, tuple(sides), shown, interpreter)
+
+
+def _relative_word(word: str, folder: Path, at: str) -> str:
+    """Return a word whose path lies in the folder as one from where its copy is started."""
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    path = Path(os.path.normpath(expand_path(value)))
+    path = path.parent.resolve() / path.name
+    if not value.startswith(("/", "~")) or not path.is_relative_to(folder):
+        return word
+    return f"{option}{equals}{os.path.relpath(path, folder / at)}"
 
 
 def _split_words(command: str) -> tuple[str, ...]:
@@ -235,19 +248,22 @@ def _withhold_words(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(public)
 
 
-def _side_names(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return what a page calls each command: its program, and the words from which on two of them differ."""
-    public = [_withhold_words(words) for words in commands]
+def _side_names(public: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return what a page calls each command: its program, and the words from which on two of them differ.
+
+    Where the program is withheld, it is the command as records have it.
+    """
     scripts = [
         next((Path(word).name for word in words[1:] if not word.startswith("-")), words[0])
         for words in public
     ]
-    if len(public) == 1:
-        return (scripts[0][:NAME_LETTERS],)
-    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(*public, strict=False))])
+    same = len([*takewhile(lambda words: len({*words}) == 1, zip(*public, strict=False))])
     begin = same - 1 if same > 1 and public[0][same - 1].startswith("-") else same
-    named = tuple(
-        " ".join((script, *words[max(begin, 2) :]))[:NAME_LETTERS]
-        for script, words in zip(scripts, public, strict=True)
-    )
-    return named if named[0] != named[1] else ("first command", "second command")
+    if WITHHELD in scripts:
+        scripts = [" ".join(words) for words in public]
+    elif len(public) > 1:
+        scripts = [
+            " ".join((script, *words[max(begin, 2) :])) for script, words in zip(scripts, public, strict=True)
+        ]
+    named = tuple(script[:NAME_LETTERS] for script in scripts)
+    return named if len({*named}) == len(named) else ("first command", "second command")

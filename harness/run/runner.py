@@ -85,13 +85,15 @@ def run_session(
     """Run what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
     It ends early where `answer` returns why the session's records are enough, and after two trials in a row
-    that failed alike by the machine's fault.
+    that failed alike by the machine's fault; the next call tries those again.
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
     in_flight.stop_orphans(ready.root, opened.id, ready.setup.engine, watcher.say)
     ran: list[Record] = _resume_attempts(ready, opened, watcher)
     tried: dict[str, int] = {}
+    earlier = [stored.record for stored in store.session_records(ready.root, opened)]
+    mended = machine_fault.faulty_trials(earlier)
     while True:
         records = [stored.record for stored in store.session_records(ready.root, opened)]
         grown = missing.grow_sweeps(opened, records)
@@ -100,8 +102,8 @@ def run_session(
         opened = grown
         lacking = [
             item
-            for item in missing.missing_trials(opened, records, retry=retry)
-            if tried.get(item.trial.id, 0) < (missing.ATTEMPTS if not retry else 1)
+            for item in missing.missing_trials(opened, records, retry=retry, again=mended)
+            if tried.get(item.trial.id, 0) < (1 if retry or item.trial.id in mended else missing.ATTEMPTS)
         ]
         if not lacking or machine_fault.repeated_fault(ran):
             break
@@ -151,7 +153,7 @@ def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome
     records = [stored.record for stored in store.session_records(ready.root, opened)]
     opened = missing.list_untried(opened, records)
     store.write_session(ready.root, opened)
-    left = len(missing.missing_trials(opened, records))
+    left = len(missing.missing_trials(opened, records, again=machine_fault.faulty_trials(ran)))
     if not left:
         session.close_session(ready.root, opened)
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)

@@ -58,13 +58,15 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
 def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_path):
     sound, weak = checked_card("c", machine="a"), checked_card("d", machine="a", speed=0.8)
     build.write(tmp_path, [*sound, *weak, *checked_card("e", machine="a")])
-    refuse_faulty_card(tmp_path, sound[0].session)
+    found = [
+        analyse(evidence_in(tmp_path), AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC), each[0].session))
+        for each in (sound, weak)
+    ]
+    refuse_faulty_card(found[0])
     with pytest.raises(CardError, match=r"slow in 9 of 9: .* 0\.80 of what the others do") as refused:
-        refuse_faulty_card(tmp_path, weak[0].session)
+        refuse_faulty_card(found[1])
     assert refused.value.exit_code == 5
-    request = AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC), weak[0].session)
-    one = page_of(analyse(evidence_in(tmp_path, purchase=False), request)).one
-    said = render.answer_text(one.answer.headline)
+    said = render.answer_text(page_of(found[1]).one.answer.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")
 
 

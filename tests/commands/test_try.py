@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -105,13 +106,21 @@ def test_a_copy_is_made_once_and_keeps_links_and_modes(folder, tmp_path):
         ("python train.py --hf_token=sesame x", ("python", "train.py", f"--hf_token={WITHHELD}", "x")),
         ("python train.py --data /home/me/set", ("python", "train.py", "--data", WITHHELD)),
         ("python train.py --out=~/runs", ("python", "train.py", f"--out={WITHHELD}")),
+        ("python {here}/train.py --out={here}/a/b", ("python", "train.py", "--out=a/b")),
+        ("{here}/.venv/bin/python train.py", (".venv/bin/python", "train.py")),
     ],
 )
 def test_paths_and_secrets_are_withheld_before_a_trial_is_named(folder, command, kept):
-    run = prepare_own_run(OwnAsked(command), folder)
-    assert run.sides[0].asked.command == kept
+    run = prepare_own_run(OwnAsked(command.format(here=folder)), folder)
+    assert (run.sides[0].asked.command, run.sides[0].name) == (kept, "train.py")
     assert "sesame" not in run.plan(60).canonical()
     assert json.loads(run.content(run.sides[0].asked))["command"][1] == "train.py"
+
+
+def test_a_program_outside_of_the_folder_is_called_by_its_command(folder, tmp_path):
+    command = f"python {tmp_path}/other.py --batch 8"
+    run = prepare_own_run(OwnAsked(command, folder=str(folder)), tmp_path)
+    assert run.sides[0].name == f"python {WITHHELD} --batch 8"
 
 
 @pytest.mark.parametrize(
@@ -185,10 +194,18 @@ def test_processes_are_enough_once_a_range_is_narrow_or_an_order_is_known(sides,
     assert found.is_enough == (state in ("narrow", "faster", "slower", "equal"))
 
 
-def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, root):
+def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, root, capsys):
     (folder / "data").mkdir()
     how = OwnAsked("python train.py 0.2", steps=60, keep=("data",), within=0.9, minutes=2)
-    outcome = try_program(root, HERE, how)
+    outcome = try_program(root, HERE, how, as_json=True)
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert re.match(
+        r"train\.py: [\d,.]+\xa0steps/s \([\d,.]+\xa0to\xa0[\d,.]+\); it prints 640", said["answer"]
+    )
+    assert (said["session"], said["next"]) == (
+        outcome.session.id,
+        f"invoke report --session {outcome.session.id}",
+    )
     records = [stored.record for stored in store.session_records(root, outcome.session)]
     assert outcome.complete and len(records) == 5
     measured = [record.measurement for record in records]
@@ -205,7 +222,9 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
     outcome = try_program(root, HERE, how)
     names = [trial.asked.variant.model for trial in outcome.session.trials]
     assert set(names[:2]) == {"train.py 0.2", "train.py 2"} and len(names) < 20
-    assert "train.py 0.2 is" in capsys.readouterr().out
+    said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[-6:])
+    assert [*said] == ["answer", "ratio", "low", "high", "session", "next"]
+    assert said["answer"].startswith("train.py 0.2 is") and float(said["low"]) > 1
 
 
 def test_the_same_line_goes_on_with_its_session(folder, root):

@@ -24,9 +24,10 @@ from harness.doctor.surroundings import (
 )
 from harness.engine.cdi import ALL_CARDS
 from harness.engine.facts import EngineFacts
-from harness.errors import MachineError, NoDevice, NoSpace
+from harness.errors import MachineError, NoDevice
 from harness.files import Files, free_bytes
 from harness.gpu import nvidia
+from harness.gpu.cuda_start import CudaStart
 from harness.image.images import load_images
 from harness.machine import select_devices
 from harness.network import Offline
@@ -77,7 +78,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
     assert diagnosis_lines(said) == [
         "ok      Docker Engine 27.1.1 answers",
         "ok      device 0: RTX 4090, 24.0 GiB, driver 570.86 (CUDA 12.8)",
-        "ok      a start of CUDA on this host: not tried",
+        "ok      a start of CUDA on this host: not tried; in a container: not tried",
         "ok      containers reach NVIDIA's cards through the NVIDIA runtime",
         "ok      memory: 64.0 GiB",
         "ok      disk for results: 50.0 GiB free",
@@ -218,7 +219,11 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
     ("more", "words"),
     [
         ({"in_the_way": (NoDevice("this card is sm_61", remedy="update the driver"),)}, "this card is sm_61"),
-        ({"disks": (Disk("state", ROOT, 0),)}, "disk for state: 0 KiB free, and the plan needs up to 64 MiB"),
+        ({"disks": (Disk("state", ROOT, 0),)}, "disk for state: 0 KiB free, and a session needs 64 MiB"),
+        (
+            {"cuda_inside": CudaStart(False, "cuInit: no device (100)")},
+            "not start in a container: cuInit: no",
+        ),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
         (
             {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": Offline("a cannot be reached")}},
@@ -309,9 +314,8 @@ def test_what_stands_in_the_way_of_data_is_told_with_its_remedy(met, level, word
 def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
     monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
-    said = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu"))
-    refusal = found(said, "plan 'mission' has nothing for the device kind 'cpu'")
-    assert refusal.level == "problem"
+    refusal = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu")).refusal
+    assert "plan 'mission' has nothing for the device kind 'cpu'" in refusal.problem
     assert '`invoke plan --plan mission --card "RTX 4090"`' in refusal.remedy
 
 
@@ -321,12 +325,12 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
     monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     monkeypatch.setattr(tempfile, "mkstemp", Mock(side_effect=full))
     asked = Settings(plan="card", engine="venv", device="cpu")
-    finding = found(doctor.diagnose(ROOT, asked), f"the disk is full: '{state}")
+    finding = found(doctor.diagnose(ROOT, asked).problems, f"the disk is full: '{state}")
     assert (finding.level, finding.remedy[:15]) == ("problem", "free some space")
     with pytest.raises(MachineError, match="not ready"):
         show_plan(ROOT, asked)
     assert f"the disk is full: '{state}" in capsys.readouterr().out
-    with pytest.raises(NoSpace, match=f"the disk is full: '{state}"):
+    with pytest.raises(MachineError, match=f"the disk is full: '{state}"):
         run.run_plan(ROOT, asked, run.RunOptions())
 
 

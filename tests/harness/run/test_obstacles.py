@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from commands import build, doctor, plan, run
+from harness.data import fetch
 from harness.engine import venv
-from harness.errors import MachineError
+from harness.errors import GpudynoError, MachineError
 from harness.gpu import cuda_start
 from harness.gpu.cuda_start import NOT_TRIED, CudaStart, start_cuda
 from harness.record import Gpu
@@ -86,6 +87,26 @@ def test_what_one_verb_refuses_every_verb_refuses_in_the_same_words(
     assert words in capsys.readouterr().out + refused.value.problem
 
 
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("plan", "free", "code", "words"),
+    [
+        ("mission", 1 << 50, 2, "plan 'mission' has nothing for the device kind 'cpu'"),
+        ("quick", 1 << 27, 4, "of disk and 128 MiB are free in"),
+    ],
+)
+def test_a_plan_without_a_trial_here_and_data_without_room_are_refused_by_every_verb(
+    bare, tmp_path, capsys, plan, free, code, words, verb
+):
+    bare.setenv("GPUDYNO_CACHE", str(tmp_path))
+    bare.setattr(run_setup, "look_at_machine", lambda label: (box(), {}))
+    bare.setattr(fetch, "free_bytes", lambda folder: free)
+    with pytest.raises(GpudynoError) as refused:
+        VERBS[verb](Settings(plan=plan, python=sys.executable))
+    assert refused.value.exit_code == code
+    assert words in capsys.readouterr().out + refused.value.problem
+
+
 def test_a_program_of_the_user_s_own_needs_no_framework_of_ours(bare):
     bare.setattr(run_setup, "look_at_machine", lambda label: (box(), {}))
     setup = run_setup.prepare_run(ROOT, Settings(plan="card", python="/bin/true"))
@@ -107,7 +128,7 @@ def test_a_program_of_the_user_s_own_needs_no_framework_of_ours(bare):
 def test_a_start_of_cuda_is_tried_in_a_process_of_its_own_and_keeps_the_driver_s_words(
     monkeypatch, driver, start
 ):
-    monkeypatch.setattr(cuda_start, "_START", driver)
+    monkeypatch.setattr(cuda_start, "START", driver)
     found = start_cuda(seconds=0.5 if "sleep" in driver else 10)
     if isinstance(start, CudaStart):
         assert found == start

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from commands.terminal import Screen
-from harness.data import chest_xray
-from harness.data.datasets import DATASETS, find_dataset
+from harness.data.datasets import CHEST_XRAY, DATASETS, find_dataset
 from harness.data.fetch import (
     FetchProgress,
     Resolved,
@@ -49,7 +48,7 @@ def build_data_set(root: Path, name: str, source: str = "") -> None:
                     return
             source_tree.bring_source(program, given, folder)
             screen.say(f"{name}: complete in {folder / program.folder}")
-        elif name == chest_xray.NAME:
+        elif name == CHEST_XRAY:
             _prepare_xrays(name, source, screen)
         else:
             if given:
@@ -73,12 +72,12 @@ def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
             remedy="unpack it, then name its folder with --from FOLDER",
         )
     # Loads Pillow, which no other verb needs.
-    from harness.data.xray_images import prepare_xrays
+    from harness.data.chest_xray import WHOLE, prepare_xrays
 
     done = prepare_xrays(
         expand_path(source),
         default_folder(),
-        expected=chest_xray.WHOLE,
+        expected=WHOLE,
         watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
     )
     for part, size in done.sizes.items():

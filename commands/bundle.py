@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 from commands.recipient import judged, order_of, say
 from commands.terminal import page_folder
 from harness.bundle import archive, contents
-from harness.bundle.envelope import Envelope
 from harness.bundle.judgement import Demand, Judgement, judge
-from harness.bundle.statement import Predicate, Statement, json_bytes, resources
+from harness.bundle.statement import Envelope, Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
 from harness.files import write_then_rename
 from harness.machine import machine_id, user_state_folder

@@ -21,7 +21,7 @@ from harness.plan import names, own_file, plan_file
 from harness.record import store
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import read_claims
-from harness.summary.consistency import changes_over_pauses
+from harness.summary.contradictions import changes_over_pauses
 from report.buying.purchase import FILE as PURCHASE_FILE
 from report.buying.purchase import UNFILLED, load_purchase
 from report.expected.figures import read_tables, table_problems

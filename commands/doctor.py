@@ -7,8 +7,7 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from harness.data import chest_xray
-from harness.data.datasets import DATASETS, check_dataset
+from harness.data.datasets import CHEST_XRAY, DATASETS, find_presence
 from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
@@ -80,11 +79,9 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     folders = data_folders(setup.settings, setup.root)
     needs = []
     for name in chain.from_iterable(run_setup.data_names(setup.plan, kind)):
-        made_here = name == chest_xray.NAME
+        made_here = name == CHEST_XRAY
         copies = [
-            chest_xray.xray_presence(folder) if made_here else check_dataset(DATASETS[name], folder)
-            for folder in (folders.own, folders.cache)
-            if folder is not None
+            find_presence(name, folder) for folder in (folders.own, folders.cache) if folder is not None
         ]
         corrupt = next((copy for copy in copies if copy.state == "corrupt"), None)
         needs.append(
@@ -101,7 +98,7 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
 
 def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     """Return the first address of each data set that is missing, one a host."""
-    fetched = [need.name for need in needs if not need.at_hand and need.name != chest_xray.NAME]
+    fetched = [need.name for need in needs if not need.at_hand and need.name != CHEST_XRAY]
     first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 

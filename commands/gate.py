@@ -20,7 +20,7 @@ from harness.errors import GateError, MachineError, UserError
 from harness.files import last_line
 from harness.record import store
 from harness.record.store import Results
-from harness.summary.consistency import changes_over_pauses
+from harness.summary.contradictions import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from commands.doctor import LineDiagnosis, data_needs, diagnose_line, estimate_plan
-from commands.terminal import Screen, special_words
+from commands.terminal import Screen
 from harness.doctor.diagnosis import diagnosis_lines, needs_words
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
+from harness.record.trial_spec import special_words
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings

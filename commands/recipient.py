@@ -12,7 +12,7 @@ from harness.plan.plan_file import plan_questions
 from harness.record import Harness
 from harness.record.store import Results
 from harness.run.assemble import this_harness
-from harness.summary.consistency import changes_over_pauses
+from harness.summary.contradictions import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 

@@ -17,7 +17,8 @@ from rich.text import Text
 
 from commands.line import plain_stream
 from harness.errors import as_typed, escape_controls
-from harness.record import Limit, Record, TrialSpec, Variant, events, store
+from harness.record import Record, TrialSpec, events, store
+from harness.record.trial_spec import work_words
 from harness.units import format_duration
 from report import text
 from report.trials.account import MachineAccount
@@ -189,43 +190,8 @@ def account_lines(accounts: Iterable[MachineAccount]) -> Iterator[str]:
 
 def trial_words(trial: TrialSpec) -> str:
     """Return a trial in a few words."""
-    variant = trial.asked.variant
-    size = f" {variant.image_size} px" if variant.image_size else ""
     generated = " GENERATED data" if trial.asked.data == "generated" else ""
-    extra = f" {special_words(variant)}" if special_words(variant) else ""
-    extra += "".join(f" {name}={value}" for name, value in trial.asked.variables.items())
-    return (
-        f"{trial.asked.workload} {trial.asked.protocol} {variant.model}{size} {variant.precision} "
-        f"batch {variant.batch_size}{extra} {variant.data_mode}{_limit_words(variant.limit)} "
-        f"repeat {trial.repeat}{generated}"
-    )
-
-
-def _limit_words(limit: Limit) -> str:
-    """Return how long a trial goes on."""
-    if limit.steps is not None:
-        return f" {limit.steps} steps"
-    if limit.seconds is not None:
-        return f" {limit.seconds:g} s"
-    if limit.epochs is None:
-        return " whole"
-    return " 1 epoch" if limit.epochs == 1 else f" {limit.epochs} epochs"
-
-
-def special_words(variant: Variant) -> str:
-    """Return what is not as usual: several devices and how they share work, a layout, a profile, options."""
-    parallel = variant.options.get("parallel")
-    words = (
-        f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",
-        variant.layout if variant.layout != "contiguous" else "",
-        variant.profile if variant.profile != "default" else "",
-    )
-    options = (
-        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
-        for name, value in sorted(variant.options.items())
-        if name != "parallel" and value is not False
-    )
-    return " ".join(word for word in (*words, *options) if word)
+    return f"{work_words(trial.asked)} repeat {trial.repeat}{generated}"
 
 
 def result_words(record: Record) -> str:

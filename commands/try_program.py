@@ -21,8 +21,7 @@ from harness.record.events import Progress
 from harness.record.trial_spec import StackKey
 from harness.run.choice import choose_trials
 from harness.run.obstacles import prepare_line
-from harness.run.own_folder import copy_folder
-from harness.run.own_program import OwnAsked, prepare_own_run
+from harness.run.own_program import OwnAsked, copy_folder, prepare_own_run
 from harness.run.ready import copies_folder, ready_run
 from harness.run.runner import Outcome, TimeBudget, run_session
 from harness.run.session import run_lock

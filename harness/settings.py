@@ -13,7 +13,7 @@ from harness.engines import CHOICES
 from harness.errors import PlanError
 from harness.record import Model, Precision, Role, first_problem
 from harness.record.machine import Declared
-from harness.record.question import Question, question_words
+from harness.record.result import Question, question_words
 from harness.units import parse_seconds
 
 FILE = "gpudyno.toml"

@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.bundle import archive
-from harness.bundle.envelope import Envelope
-from harness.bundle.statement import json_bytes
-from harness.bundle.timestamp import is_stamp_of
+from harness.bundle.statement import Envelope, is_stamp_of, json_bytes
 from harness.errors import UserError
 from harness.image.second_lock import known_locks
 from harness.plan import plan_file

@@ -12,9 +12,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from harness.bundle import archive, contents
-from harness.bundle.envelope import Envelope, Signed, signed_keys
-from harness.bundle.statement import LAYOUT, Predicate, Statement, json_bytes, resources
-from harness.bundle.timestamp import stamped_at
+from harness.bundle.statement import (
+    LAYOUT,
+    Envelope,
+    Predicate,
+    Signed,
+    Statement,
+    json_bytes,
+    resources,
+    signed_keys,
+    stamped_at,
+)
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, RecordError, UserError
 from harness.files import hash_file, text_sha256

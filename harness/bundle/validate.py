@@ -16,7 +16,7 @@ from harness.record import Model, Record, Session, store
 from harness.record.store import Results, Stored
 from harness.record.strict_model import first_problem
 from harness.redact import find_leaks
-from harness.summary import consistency, contradictions
+from harness.summary import contradictions
 from harness.summary.statistics import differing_part, is_this_version, judge_trial
 
 RECORD_BYTES = 300_000
@@ -37,9 +37,9 @@ def folder_problems(root: Path, clone: Path, results: Results | None = None) -> 
         yield from _file_problems(root / stored.path, stored.path, Record)
         found = _record_problems(stored, sessions.get(stored.record.session), locks)
         yield from (f"{stored.path}: {sentence}" for sentence in found)
-    yield from consistency.session_contradictions(results)
-    yield from consistency.number_contradictions((*known.sessions, *results.sessions))
-    yield from consistency.source_contradictions(known.records, results.records)
+    yield from contradictions.session_contradictions(results)
+    yield from contradictions.number_contradictions((*known.sessions, *results.sessions))
+    yield from contradictions.source_contradictions(known.records, results.records)
 
 
 def _file_problems(path: Path, where: str, model: type[Model]) -> Iterator[str]:

@@ -22,8 +22,18 @@ from urllib.parse import urlsplit
 import platformdirs
 import requests
 
-from harness.data import chest_xray
-from harness.data.datasets import Dataset, Download, check_dataset, find_dataset, first_fault, member_fault
+from harness.data.datasets import (
+    BRING_XRAYS,
+    CHEST_XRAY,
+    SUMS,
+    Dataset,
+    Download,
+    check_dataset,
+    find_dataset,
+    find_presence,
+    first_fault,
+    member_fault,
+)
 from harness.errors import Busy, DataError, MachineError, NoNetwork, UserError
 from harness.files import free_bytes, hash_file, hold_lock, need_room, user_folder
 from harness.network import BROKEN, Offline, request_url
@@ -266,9 +276,9 @@ def resolve_datasets(
     not what its hash says, and where a set that only its user can bring is not made ready. Without `fetching`
     each set that is missing is answered with the place that it will have.
     """
-    datasets = {name: find_dataset(name) for name in names if name != chest_xray.NAME}
+    datasets = {name: find_dataset(name) for name in names if name != CHEST_XRAY}
     resolved = {name: _resolve_present(dataset, folders) for name, dataset in datasets.items()}
-    resolved |= {name: _resolve_xrays(folders) for name in names if name == chest_xray.NAME}
+    resolved |= {name: _resolve_xrays(folders) for name in names if name == CHEST_XRAY}
     missing = [datasets[name] for name, place in resolved.items() if place is None]
     if fetching:
         _need_data_room(missing, folders.cache)
@@ -293,7 +303,7 @@ def resolve_datasets(
 def need_room_to_fetch(names: Iterable[str], folders: DataFolders) -> None:
     """Raise NoSpace where the disk does not hold those of the data sets whose files are not there."""
     places = [folder for folder in (folders.own, folders.cache) if folder is not None]
-    datasets = [find_dataset(name) for name in names if name != chest_xray.NAME]
+    datasets = [find_dataset(name) for name in names if name != CHEST_XRAY]
     absent = [
         dataset
         for dataset in datasets
@@ -310,15 +320,15 @@ def _need_data_room(datasets: Sequence[Dataset], folder: Path) -> None:
 
 def _resolve_xrays(folders: DataFolders) -> Resolved:
     """Return where the set is that only its user can bring; nothing is generated in its place."""
-    name = chest_xray.NAME
+    name = CHEST_XRAY
     for folder in filter(None, (folders.own, folders.cache)):
-        presence = chest_xray.xray_presence(folder)
+        presence = find_presence(name, folder)
         if presence.state == "complete":
-            sha256 = hash_file(folder / name / chest_xray.SUMS)
+            sha256 = hash_file(folder / name / SUMS)
             return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
         if presence.state == "corrupt":
-            raise DataError(f"'{presence.file}' in '{folder}': {presence.why}", remedy=chest_xray.HOW)
-    raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=chest_xray.HOW)
+            raise DataError(f"'{presence.file}' in '{folder}': {presence.why}", remedy=BRING_XRAYS)
+    raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=BRING_XRAYS)
 
 
 def _resolve_present(dataset: Dataset, folders: DataFolders) -> Resolved | None:

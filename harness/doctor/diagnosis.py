@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.data import chest_xray
+from harness.data.datasets import BRING_XRAYS, CHEST_XRAY
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
@@ -277,7 +277,7 @@ def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
             yield ok(f"data: {need.name} is at hand")
         else:
             fetched = f" ({format_bytes(need.download_bytes)})" if need.download_bytes else ""
-            how = chest_xray.HOW if need.name == chest_xray.NAME else f"`{build}` fetches it"
+            how = BRING_XRAYS if need.name == CHEST_XRAY else f"`{build}` fetches it"
             yield warn(f"data: {need.name}{fetched} is not at hand", how)
     met = [error for error in around.answered.values() if error is not None]
     shut = next((error for error in met if not isinstance(error, NoNetwork)), None)

@@ -33,13 +33,14 @@ from harness.record.published.claim import (
     Side,
     Study,
 )
-from harness.record.question import Factor, Question
 from harness.record.result import (
     SCHEMA,
     Against,
+    Factor,
     Failure,
     Harness,
     LeftOut,
+    Question,
     Record,
     Reported,
     Session,

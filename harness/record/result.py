@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
-from harness.record.question import Question
 from harness.record.strict_model import Model, Moment, Number
 from harness.record.telemetry import Telemetry
 from harness.record.trial_spec import Name, StackKey, TrialSpec, Variables
@@ -159,6 +158,40 @@ class Record(Model):
     def simulated(self) -> bool:
         """Return whether the device was simulated, so that nothing was measured."""
         return self.measurement is not None and self.measurement.device.simulated
+
+
+QuestionKind = Literal["faster", "reach", "holds", "sound", "cost", "limits"]
+Factor = Literal[
+    "machine", "unit", "precision", "framework", "stack", "gpus", "batch", "loader", "model", "side"
+]
+
+
+class Question(Model):
+    """One of six questions.
+
+    `faster`: which side, by one factor; `reach`: how soon a quality; `holds`: whether published figures do;
+    `sound`: whether a card is as it should be; `cost`: which offer; `limits`: what a device does at most.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
+    kind: Annotated[QuestionKind, Field(alias="is")]
+    by: Annotated[Factor | None, Field(exclude_if=lambda by: by is None)] = None
+    """The one field in which the sides of `faster` differ; null where nothing was varied."""
+
+    @model_validator(mode="after")
+    def _by_belongs_to_faster(self) -> Self:
+        if self.by is not None and self.kind != "faster":
+            raise ValueError(f"'by' goes with is = 'faster', and this is '{self.kind}'")
+        return self
+
+
+def question_words(given: object) -> object:
+    """Return `faster by precision` as the fields of a question, and all that is no text as it is."""
+    if not isinstance(given, str):
+        return given
+    kind, _, by = given.strip().partition(" by ")
+    return {"is": kind.strip()} | ({"by": by.strip()} if by else {})
 
 
 class LeftOut(Model):

@@ -203,3 +203,42 @@ def trial_id(asked: TrialRequest, repeat: int, digest: str = "") -> str:
 def _digest(asked: str) -> str:
     """Return the hash of what is asked: the repeats of a session ask the same."""
     return short_hash(json.loads(asked))
+
+
+def work_words(asked: TrialRequest) -> str:
+    """Return what is asked of a trial in a few words."""
+    variant = asked.variant
+    size = f" {variant.image_size} px" if variant.image_size else ""
+    extra = f" {special_words(variant)}" if special_words(variant) else ""
+    extra += "".join(f" {name}={value}" for name, value in asked.variables.items())
+    return (
+        f"{asked.workload} {asked.protocol} {variant.model}{size} {variant.precision} "
+        f"batch {variant.batch_size}{extra} {variant.data_mode}{_limit_words(variant.limit)}"
+    )
+
+
+def _limit_words(limit: Limit) -> str:
+    """Return how long a trial goes on."""
+    if limit.steps is not None:
+        return f" {limit.steps} steps"
+    if limit.seconds is not None:
+        return f" {limit.seconds:g} s"
+    if limit.epochs is None:
+        return " whole"
+    return " 1 epoch" if limit.epochs == 1 else f" {limit.epochs} epochs"
+
+
+def special_words(variant: Variant) -> str:
+    """Return what is not as usual: several devices and how they share work, a layout, a profile, options."""
+    parallel = variant.options.get("parallel")
+    words = (
+        f"{variant.gpus} devices{f' {parallel}' if parallel else ''}" if variant.gpus > 1 else "",
+        variant.layout if variant.layout != "contiguous" else "",
+        variant.profile if variant.profile != "default" else "",
+    )
+    options = (
+        name.replace("_", " ") if value is True else f"{name.replace('_', ' ')} {value}"
+        for name, value in sorted(variant.options.items())
+        if name != "parallel" and value is not False
+    )
+    return " ".join(word for word in (*words, *options) if word)

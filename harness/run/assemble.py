@@ -1,9 +1,9 @@
-"""From what a trial left behind to its record, made and written: measured, or failed with its reason."""
+"""From what a trial left behind to its record, made and written: measured, or why it failed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -36,11 +36,12 @@ from harness.record import (
 from harness.record.strict_model import Moment
 from harness.record.trial_spec import Name
 from harness.redact import WITHHELD, redact_value
-from harness.run.machine_fault import fault_words
 from harness.summary.contradictions import unasked_terms
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder
 
+STARTED = "started.json"
+"""In the work folder of an attempt: what its record needs of its beginning."""
 MEASUREMENT = "measurement.json"
 ARCHIVED_COMMIT = ".commit"
 """The file of an archive that holds its commit."""
@@ -58,6 +59,20 @@ FULL_BYTES = 2**20
 
 _MACHINERY = frozenset({"killed", "engine-gone", "disk-full", "cancelled", "preempted", "node-failed"})
 _KILLED = (137, -9, 143, -15)
+
+NO_STEP_SECONDS = 600.0
+"""How long several devices may be silent before their first step."""
+NO_STEP = (
+    "its devices made no first step in {minutes:.0f} min, as where they do not reach each other's memory; "
+    "try NCCL_P2P_DISABLE=1"
+)
+_SAID = re.compile(
+    r"\b(?:Error \d{2,4}: [^(\n]+|CUDA driver error: .+|CUDA unknown error[^(\n]*"
+    r"|CUDA error: (?!device-side|an illegal|out of memory|invalid).+"
+    r"|NCCL (?:error|failure)[^\n]*|hip\w*Error\w+[^\n]*"
+    r"|(?:ImportError|ModuleNotFoundError): .+|\S+\.so[.\d]*: cannot open shared object file.*)"
+)
+_FOLDERS = re.compile(r"(?<![:/\w])(?:/[^\s/:()']+)+/")
 
 
 class TrialJob(Model):
@@ -159,6 +174,38 @@ def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out
             "exit_code": exit.code,
         }
     )
+
+
+def fault_words(log: str) -> str:
+    """Return what the driver or the loader said last in a log, without folders; empty where neither did."""
+    said = [found[0].strip() for found in _SAID.finditer(log)]
+    words = _FOLDERS.sub("", said[-1])[:200] if said else ""
+    return words if redact_value(words) != WITHHELD else ""
+
+
+def repeated_fault(ran: Sequence[Record]) -> str:
+    """Return in what the last two trials failed alike on the same devices by the machine's fault, else ''."""
+    if len(ran) < 2 or ran[-2].cards_given != ran[-1].cards_given:
+        return ""
+    before, last = (_fault(record) for record in ran[-2:])
+    return last if last == before else ""
+
+
+def faulty_trials(records: Sequence[Record]) -> frozenset[str]:
+    """Return the ids of the trials that a fault of the machine failed, where it ended a line with them."""
+    ordered = sorted(records, key=lambda record: record.started_at)
+    fault = repeated_fault(ordered)
+    return frozenset(record.trial.id for record in ordered if fault and _fault(record) == fault)
+
+
+def _fault(record: Record) -> str:
+    failure = record.failure
+    if failure is None:
+        return ""
+    words = fault_words(failure.message)
+    if failure.reason == "no-device" or NO_STEP[-20:] in failure.message:
+        words = words or failure.message
+    return words
 
 
 def _read_failure(output: Path) -> Reported | None:

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.engine.container import RunSpec
-from harness.engine.interface import GONE, Exit, Running
-from harness.errors import NoEngine
+from harness.engine.interface import GONE, Engine, Exit, Handle, Running
+from harness.errors import NoEngine, RecordError
 from harness.machine import read_load
 from harness.plan import own_file
 from harness.plan.estimate import warms_up
-from harness.record import LeftOut, Record, Session, TrialSpec, short_hash, store
+from harness.record import LeftOut, Model, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
-from harness.run import blocks, in_flight, machine_fault, missing, session
-from harness.run.assemble import Started, conclude_attempt
-from harness.run.in_flight import InFlight
+from harness.run import assemble, blocks, missing, session
+from harness.run.assemble import STARTED, Started, conclude_attempt, repeated_fault
 from harness.run.ready import ReadyRun, warm_up_trial
 from harness.run.setup import device_request
 from harness.telemetry import recorder
@@ -73,6 +72,16 @@ class Outcome:
     """What the machine did to the last two trials alike, which ended the plan."""
 
 
+class InFlight(Model):
+    """started.json: an attempt on this machine, and how it is found again."""
+
+    started: Started
+    monotonic_seconds: float
+    """When it began on a clock that nobody sets, and that begins again when the machine does."""
+    handle: Handle | None = None
+    """Null until its engine has started it."""
+
+
 def run_session(
     ready: ReadyRun,
     opened: Session,
@@ -89,11 +98,11 @@ def run_session(
 
     Raises NoEngine when the engine is gone, after writing what it did to the running trial.
     """
-    in_flight.stop_orphans(ready.root, opened.id, ready.setup.engine, watcher.say)
+    stop_orphans(ready.root, opened.id, ready.setup.engine, watcher.say)
     ran: list[Record] = _resume_attempts(ready, opened, watcher)
     tried: dict[str, int] = {}
     earlier = [stored.record for stored in store.session_records(ready.root, opened)]
-    mended = machine_fault.faulty_trials(earlier)
+    mended = assemble.faulty_trials(earlier)
     while True:
         records = [stored.record for stored in store.session_records(ready.root, opened)]
         grown = missing.grow_sweeps(opened, records)
@@ -105,7 +114,7 @@ def run_session(
             for item in missing.missing_trials(opened, records, retry=retry, again=mended)
             if tried.get(item.trial.id, 0) < (1 if retry or item.trial.id in mended else missing.ATTEMPTS)
         ]
-        if not lacking or machine_fault.repeated_fault(ran):
+        if not lacking or repeated_fault(ran):
             break
         if enough := answer(records):
             opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
@@ -153,13 +162,13 @@ def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome
     records = [stored.record for stored in store.session_records(ready.root, opened)]
     opened = missing.list_untried(opened, records)
     store.write_session(ready.root, opened)
-    left = len(missing.missing_trials(opened, records, again=machine_fault.faulty_trials(ran)))
+    left = len(missing.missing_trials(opened, records, again=assemble.faulty_trials(ran)))
     if not left:
         session.close_session(ready.root, opened)
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
     replaced = missing.replaced_trials(opened, records)
     failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
-    fault = machine_fault.repeated_fault(ran)
+    fault = repeated_fault(ran)
     return Outcome(opened, len(ran), failed, left, complete=not left, fault=fault)
 
 
@@ -241,10 +250,10 @@ def _run_attempt(
     )
     with _stop_on_interrupt(ready, started, work):
         begun = InFlight(started=started, monotonic_seconds=began)
-        store.write_whole(work / in_flight.FILE, begun.model_dump_json(), replace=True)
+        store.write_whole(work / STARTED, begun.model_dump_json(), replace=True)
         handle = ready.setup.engine.start(spec)
         begun = begun.model_copy(update={"handle": handle})
-        store.write_whole(work / in_flight.FILE, begun.model_dump_json(), replace=True)
+        store.write_whole(work / STARTED, begun.model_dump_json(), replace=True)
         recorder.start_sampling(work, spec.device, ready.setup.engine.pid(handle))
         return _finish_attempt(ready, opened, begun, work, watcher, began)
 
@@ -272,7 +281,7 @@ def _finish_attempt(
     )
     if begun.handle is not None and exit.cause != GONE.cause:
         ready.setup.engine.forget(begun.handle, work)
-    (work / in_flight.FILE).unlink(missing_ok=True)
+    (work / STARTED).unlink(missing_ok=True)
     watcher.trial_ends(record)
     if gone is not None:
         raise gone
@@ -305,10 +314,10 @@ def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watche
         state = ready.setup.engine.poll(handle, work)
         if not isinstance(state, Running):
             return state, False
-        if waits and time.monotonic() - moved > machine_fault.NO_STEP_SECONDS:
+        if waits and time.monotonic() - moved > assemble.NO_STEP_SECONDS:
             ready.setup.engine.stop(handle, work)
-            minutes = machine_fault.NO_STEP_SECONDS / 60
-            return Exit(cause="timeout", said=machine_fault.NO_STEP.format(minutes=minutes)), False
+            minutes = assemble.NO_STEP_SECONDS / 60
+            return Exit(cause="timeout", said=assemble.NO_STEP.format(minutes=minutes)), False
         if time.monotonic() > until:
             ready.setup.engine.stop(handle, work)
             ended = ready.setup.engine.poll(handle, work)
@@ -328,17 +337,67 @@ def _waits_for_links(trial: TrialSpec) -> bool:
 def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:
     """Return the records of what an earlier process left: waited for, collected, or written as failed."""
     taken: list[Record] = []
-    for begun, work in in_flight.read_attempts(ready.root, opened.id):
+    for begun, work in read_attempts(ready.root, opened.id):
         started = begun.started
         name = store.record_name(started.trial.id, started.attempt)
         if (store.session_folder(ready.root, opened) / name).exists():
-            (work / in_flight.FILE).unlink()
+            (work / STARTED).unlink()
             continue
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         handle = begun.handle or ready.setup.engine.find(started.name, work)
         begun = begun.model_copy(update={"handle": handle})
         running = handle is not None and isinstance(ready.setup.engine.poll(handle, work), Running)
-        began = time.monotonic() - in_flight.elapsed_seconds(begun, work, running=running)
+        began = time.monotonic() - elapsed_seconds(begun, work, running=running)
         with _stop_on_interrupt(ready, started, work):
             taken.append(_finish_attempt(ready, opened, begun, work, watcher, began))
     return taken
+
+
+def read_attempts(root: Path, session_id: str) -> Iterator[tuple[InFlight, Path]]:
+    """Yield each attempt of a session (`*`: of all) with its work folder; what cannot be read is removed."""
+    folder = store.clone_state_folder(root) / "work"
+    for path in sorted(folder.glob(f"{session_id}/*/{STARTED}")):
+        try:
+            yield InFlight.parse(path.read_bytes(), path.name), path.parent
+        except RecordError:
+            path.unlink()
+
+
+def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str], None]) -> None:
+    """Stop trials of other sessions that go on after their run died, since two would disturb each other.
+
+    They stay written down as started: their own session makes a record of each when it goes on. A trial of
+    another engine than this run's is not looked for.
+    """
+    for begun, work in read_attempts(root, "*"):
+        started = begun.started
+        if started.session == session_id:
+            continue
+        handle = begun.handle or engine.find(started.name, work)
+        if (
+            handle is None
+            or handle.engine != engine.name
+            or not isinstance(engine.poll(handle, work), Running)
+        ):
+            continue
+        say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
+        engine.stop(handle, work)
+        recorder.stop_sampling(work)
+
+
+def elapsed_seconds(begun: InFlight, work: Path, *, running: bool) -> float:
+    """Return how long an attempt has taken, or had when it ended: no more than its limit.
+
+    It ended when it last wrote. A clock that was set meanwhile cannot make it longer than it was.
+    """
+    now, began = time.monotonic(), begun.monotonic_seconds
+    if began <= now:
+        elapsed = now - began
+    else:
+        # The machine was started again since.
+        elapsed = max(0.0, (datetime.now(UTC) - begun.started.started_at).total_seconds())
+    if not running:
+        written = max((path.stat().st_mtime for path in (work / "out").rglob("*")), default=time.time())
+        since = time.time() - written
+        elapsed -= since if 0 <= since <= elapsed else 0.0
+    return min(elapsed, begun.started.trial.timeout_seconds)

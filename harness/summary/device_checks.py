@@ -19,8 +19,7 @@ from harness.record import (
     Telemetry,
     finding,
 )
-from harness.record.finding import FindingValue
-from harness.record.finding_kinds import Severity
+from harness.record.finding import FindingValue, Severity
 from harness.summary.checks import Findings
 from harness.summary.trial_devices import mean_in_windows, used_cards
 from harness.telemetry.reader import CUT_SHORT

@@ -15,8 +15,7 @@ from commands.try_program import parse_asked, try_program
 from harness.errors import GateError, UserError
 from harness.record import store
 from harness.redact import WITHHELD
-from harness.run.own_folder import MOST_BYTES, copy_folder, read_folder
-from harness.run.own_program import OwnAsked, prepare_own_run
+from harness.run.own_program import MOST_BYTES, OwnAsked, copy_folder, prepare_own_run, read_folder
 from harness.settings import Settings
 from report.stats.own_figure import SideRuns, answer_of
 from tests.helpers import ROOT, clone

@@ -12,9 +12,8 @@ import pytest
 from commands import bundle
 from commands.recipient import judged
 from harness.bundle import archive, contents
-from harness.bundle.envelope import Envelope
 from harness.bundle.judgement import Demand, Judgement, judge
-from harness.bundle.statement import Predicate, Statement, json_bytes, resources
+from harness.bundle.statement import Envelope, Predicate, Statement, json_bytes, resources
 from harness.errors import GateError
 from harness.record import store
 from tests.helpers import ROOT

@@ -27,7 +27,7 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claim import ClaimFile
 from harness.record.published.claim_set import load_claims
 from harness.record.result import Reported
-from harness.run import assemble, in_flight, session
+from harness.run import assemble, runner, session
 from harness.telemetry import reader
 from harness.units import parse_seconds
 from report.buying.purchase import Purchase, load_purchase
@@ -112,8 +112,8 @@ def assembled(output: Path) -> None:
 def note_of_a_start(root: Path) -> None:
     work = store.work_folder(root, "20260131-aaaaaa", "x-r1-0", 1)
     work.mkdir(parents=True)
-    (root / "started.json").rename(work / in_flight.FILE)
-    assert all(begun.started.name for begun, _ in in_flight.read_attempts(root, "*"))
+    (root / "started.json").rename(work / assemble.STARTED)
+    assert all(begun.started.name for begun, _ in runner.read_attempts(root, "*"))
 
 
 SPANS = ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)
@@ -138,7 +138,7 @@ class HostileFile(NamedTuple):
 @cache
 def files() -> dict[str, HostileFile]:
     claims = min((ROOT / "results/claims").glob("*.toml")).read_bytes()
-    begun = in_flight.InFlight(started=started(), monotonic_seconds=1.0)
+    begun = runner.InFlight(started=started(), monotonic_seconds=1.0)
     note, pointer = begun.model_dump_json().encode(), b"2026-01-31/x-20260131-aaaaaa\n"
     images, cards, lock = map(content, ("docker/images.toml", "results/cards.toml", "docker/cpu/lock.txt"))
     every = (
@@ -173,7 +173,7 @@ def files() -> dict[str, HostileFile]:
             (),
             lambda root: reader.read_telemetry(root / reader.FILE, *SPANS),
         ),
-        ("started.json", note, json_files, (in_flight.InFlight,), note_of_a_start),
+        ("started.json", note, json_files, (runner.InFlight,), note_of_a_start),
     )
     return {path: HostileFile(path, *more) for path, *more in every}
 

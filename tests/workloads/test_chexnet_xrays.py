@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.data.chest_xray import LABELS, PatientCount
-from harness.data.xray_images import prepare_xrays
+from harness.data.chest_xray import LABELS, PatientCount, prepare_xrays
 from tests.harness.data.test_chest_xray import generated
 from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
 from tests.workloads.test_chexnet import asking

@@ -216,7 +216,8 @@ def test_a_data_file_that_is_not_the_official_one_is_named_and_never_opened(tmp_
 def test_even_a_pickle_of_the_right_hash_cannot_call_what_it_names(tmp_path, monkeypatch):
     content = pickle.dumps(Bomb(tmp_path / "burst"))
     (tmp_path / "train").write_bytes(content)
-    monkeypatch.setattr(datasets, "CIFAR_100", {"train": hashlib.sha256(content).hexdigest()})
+    hashes = [("train", hashlib.sha256(content).hexdigest())]
+    monkeypatch.setattr(datasets, "_hashes", lambda data: hashes)
     with pytest.raises(trial_part.Failed, match="which no data file needs"):
         datasets.cifar_100(str(tmp_path), "real")
     assert not (tmp_path / "burst").exists()

@@ -20,8 +20,7 @@ from harness.errors import RecordError
 from harness.machine import look_at_machine
 from harness.record import Load, Machine, Record, Session, store
 from harness.run import blocks
-from harness.run.assemble import MEASUREMENT, SayLine, Started, conclude_attempt
-from harness.run.in_flight import FILE as STARTED
+from harness.run.assemble import MEASUREMENT, STARTED, SayLine, Started, conclude_attempt
 from harness.run.jobs import submission as kept
 from harness.run.jobs.node import machine_session, read_job_spec, write_line
 from harness.run.jobs.submission import COLLECTED, ENDED, JobSpec, Submission

@@ -31,8 +31,7 @@ from harness.machine import (
 from harness.plan import own_file
 from harness.record import Environment, Machine, Reported, Session, TrialSpec, session_id, store
 from harness.record.result import Reason
-from harness.run.assemble import FAILURE
-from harness.run.in_flight import FILE as STARTED
+from harness.run.assemble import FAILURE, STARTED
 from harness.run.jobs.submission import JobSpec, attempt_folder, read_submission
 from harness.run.session import next_session_number
 

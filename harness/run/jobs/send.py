@@ -32,6 +32,7 @@ from harness.machine import (
 from harness.plan import budget, own_file, plan_file
 from harness.plan.estimate import warms_up
 from harness.record import Gpu, store
+from harness.record.trial_spec import work_words
 from harness.run.assemble import SayLine
 from harness.run.blocks import PAUSE
 from harness.run.choice import Chosen
@@ -67,9 +68,7 @@ def _make_batch(ready: ReadyRun, submission: Submission, number: int, items: Seq
     begun = kept.begun_attempts(jobs)
     # Beyond its records, an attempt may have begun that has none.
     attempts = tuple(max(item.attempt, begun.get(item.trial.id, [0])[-1] + 1) for item in items)
-    variant = items[0].trial.asked.variant
-    what = f"{items[0].trial.asked.workload} {variant.model} {variant.precision}, batch {variant.batch_size}"
-    gpus = f", {variant.gpus} devices" if variant.gpus > 1 else ""
+    asked = items[0].trial.asked
     return Batch(
         job=ClusterJob(
             name=f"gpudyno-{submission.id}-{number}",
@@ -77,16 +76,16 @@ def _make_batch(ready: ReadyRun, submission: Submission, number: int, items: Seq
             attempts=attempts,
             sent_at=datetime.now(UTC),
         ),
-        title=f"{what}{gpus}: {count_noun(len(items), 'trial')} of plan '{submission.whole.plan}'",
+        title=f"{work_words(asked)}: {count_noun(len(items), 'trial')} of plan '{submission.whole.plan}'",
         root=ready.root.resolve(),
         jobs=jobs,
-        cache=jobs / "cache" / items[0].trial.asked.environment,
+        cache=jobs / "cache" / asked.environment,
         python=sys.executable,
         spec=ready.spec(
             items[0].trial,
             submission.id,
             1,
-            DeviceRequest(items[0].trial.asked.device),
+            DeviceRequest(asked.device),
             work=Path(WORK),
             cache=Path(CACHE),
             workloads=Path(ROOT) / "workloads",

@@ -11,8 +11,8 @@ import pytest
 
 from commands import bundle
 from commands.recipient import demand, judged
-from harness.bundle.envelope import Envelope, signed_keys
 from harness.bundle.judgement import Demand
+from harness.bundle.statement import Envelope, signed_keys
 from harness.errors import GateError, UserError
 from tests.helpers import ROOT
 from tests.helpers.forged_bundles import differs, forged, judgement

@@ -13,7 +13,7 @@ import pytest
 
 from harness.bundle.validate import folder_problems
 from harness.record import store
-from harness.summary.consistency import changes_over_pauses
+from harness.summary.contradictions import changes_over_pauses
 from harness.summary.statistics import judge_trial
 from tests.helpers import ROOT
 from tests.helpers.here import results_here

@@ -19,16 +19,18 @@ from commands import build
 from harness.data import chest_xray
 from harness.data.chest_xray import (
     LABELS,
+    PIXELS,
     TABLE,
     WHOLE,
     Entry,
     PatientCount,
+    Prepared,
+    prepare_xrays,
     read_table,
     split_patients,
     split_sizes,
 )
 from harness.data.fetch import DataFolders, resolve_datasets
-from harness.data.xray_images import PIXELS, Prepared, prepare_xrays
 from harness.errors import DataError, UserError
 from tests.helpers import ROOT
 

@@ -9,8 +9,14 @@ from string import Formatter
 import pytest
 
 from harness.record import Finding, finding
-from harness.record.finding import finding_fault, finding_label, finding_sentence, gravest_verdict
-from harness.record.finding_kinds import KINDS, sentence_fields
+from harness.record.finding import (
+    KINDS,
+    finding_fault,
+    finding_label,
+    finding_sentence,
+    gravest_verdict,
+    sentence_fields,
+)
 from tests.helpers import ROOT
 
 

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.record import Limit, Record, Session, TrialSpec, earlier, store
+from harness.record import Limit, Record, Session, TrialSpec, store
 from harness.record.trial_spec import trial_id
 from harness.run import runner
 from tests.helpers import TESTS, clone
@@ -123,8 +123,7 @@ def test_a_committed_file_of_each_number_from_record_2_and_session_1_on_is_read(
                 Session.parse(path.read_bytes(), "") if kind == "session" else store.read_record(path, "")
             )
             assert parsed.started_at
-    readers = [reader for _, reader in inspect.getmembers(earlier, inspect.isfunction)]
-    assert max(len(inspect.getsource(reader).splitlines()) for reader in readers) <= 40
+    assert len(inspect.getsource(store.drop_retired).splitlines()) <= 40
 
 
 def test_files_of_a_number_that_has_no_reader_are_told_in_one_sentence(tmp_path):

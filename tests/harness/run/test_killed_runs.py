@@ -10,7 +10,7 @@ from datetime import timedelta
 import psutil
 import pytest
 
-from harness.run import in_flight, runner, session
+from harness.run import runner, session
 from tests.helpers import clone
 from tests.helpers.runs import begin_elsewhere, begun_trial, killed_elsewhere, records, running_trial
 
@@ -29,7 +29,7 @@ def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_and_
 def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_the_clock_was_set_to(tmp_path):
     root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
     psutil.wait_procs([killed_elsewhere(root)], timeout=30)
-    ((begun, work),) = in_flight.read_attempts(root, "*")
+    ((begun, work),) = runner.read_attempts(root, "*")
     for path in (work / "out").rglob("*"):
         os.utime(path, (time.time() - 15.0,) * 2)
     for set_by in (timedelta(days=-400), timedelta(0), timedelta(days=400)):
@@ -40,8 +40,8 @@ def test_a_trial_that_ended_unseen_took_the_time_until_it_last_wrote_whatever_th
                 "monotonic_seconds": time.monotonic() - 20.0,
             }
         )
-        assert in_flight.elapsed_seconds(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
-        assert in_flight.elapsed_seconds(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
+        assert runner.elapsed_seconds(moved, work, running=False) == pytest.approx(5.0, abs=1.0)
+        assert runner.elapsed_seconds(moved, work, running=True) == pytest.approx(20.0, abs=1.0)
 
 
 def test_a_new_session_stops_the_trial_that_another_s_dead_run_left_and_the_other_goes_on_later(tmp_path):

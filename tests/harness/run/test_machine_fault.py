@@ -10,8 +10,8 @@ import pytest
 
 from commands import run
 from harness.errors import MachineError
-from harness.run import machine_fault, runner
-from harness.run.machine_fault import fault_words, repeated_fault
+from harness.run import assemble, runner
+from harness.run.assemble import fault_words, repeated_fault
 from harness.settings import Settings
 from tests.helpers import clone
 from tests.helpers.runs import go, records
@@ -74,7 +74,7 @@ def test_other_words_or_other_devices_are_no_second_failure_of_the_machine():
 
 
 def test_several_devices_without_a_first_step_are_ended_with_what_to_try(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine_fault, "NO_STEP_SECONDS", 0.6)
+    monkeypatch.setattr(assemble, "NO_STEP_SECONDS", 0.6)
     root = clone.make(tmp_path, repeats=2)
     plan = root / "plans" / "mine.toml"
     plan.write_text(plan.read_text() + "gpus = 2\n")

@@ -1,6 +1,6 @@
 """ChestX-ray14 as `invoke build --only chestxray` made it ready: the images of each part, and their labels.
 
-The split by patient, the size of 264 px and the sums are its work (`harness/data/xray_images.py`). What is
+The split by patient, the size of 264 px and the sums are its work (`harness/data/chest_xray.py`). What is
 checked here before a step: that the table is that of the sums, and that the array has an image for each of
 its rows; of the real data, that each part has the study's number of images. The array's own hash is not
 checked before each trial: it has 7.8 GB.

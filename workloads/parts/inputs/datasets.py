@@ -10,36 +10,15 @@ import array
 import collections
 import hashlib
 import io
+import json
 import os
 import pickle
 import random
 
 from parts.trial import Failed
 
-# SHA-256 of the members as their authors distribute them.
-CIFAR_10 = {
-    "cifar-10-batches-py/data_batch_1": "54636561a3ce25bd3e19253c6b0d8538147b0ae398331ac4a2d86c6d987368cd",
-    "cifar-10-batches-py/data_batch_2": "766b2cef9fbc745cf056b3152224f7cf77163b330ea9a15f9392beb8b89bc5a8",
-    "cifar-10-batches-py/data_batch_3": "0f00d98ebfb30b3ec0ad19f9756dc2630b89003e10525f5e148445e82aa6a1f9",
-    "cifar-10-batches-py/data_batch_4": "3f7bb240661948b8f4d53e36ec720d8306f5668bd0071dcb4e6c947f78e9682b",
-    "cifar-10-batches-py/data_batch_5": "d91802434d8376bbaeeadf58a737e3a1b12ac839077e931237e0dcd43adcb154",
-    "cifar-10-batches-py/test_batch": "f53d8d457504f7cff4ea9e021afcf0e0ad8e24a91f3fc42091b8adef61157831",
-}
-CIFAR_100 = {
-    "cifar-100-python/train": "735e79b04f092ca3d2e6d07f368c0a7d70d48c48d28865950cc24454cf45129b",
-    "cifar-100-python/test": "4b67687d9933c4db8f0831104447f15b93774f4f464bd0516f0f0f2ac83b7864",
-}
-MNIST = {
-    "MNIST/raw/train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "MNIST/raw/train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    "MNIST/raw/t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "MNIST/raw/t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-}
-WIKITEXT_2 = {
-    "wikitext-2/wiki.train.tokens": "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f",
-    "wikitext-2/wiki.valid.tokens": "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
-    "wikitext-2/wiki.test.tokens": "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
-}
+TABLE = os.path.join(os.path.dirname(__file__), "..", "..", "datasets.json")
+"""The SHA-256 of each file as its authors distribute it, by which the harness fetches it too."""
 WIKITEXT_2_TOKENS = (2088628, 217646, 245569)
 WIKITEXT_2_TYPES = 33278
 TOKENS_PER_LINE = 57
@@ -67,9 +46,9 @@ def cifar_100(folder, source):
     if source == "generated":
         train, test = _generated_images((50000, 10000), 100, shape)
         return ImageSet("cifar-100", train, test, 100, shape, None)
-    splits = [_unpickled(content) for content in _checked(folder, CIFAR_100)]
+    splits = [_unpickled(content) for content in _checked(folder, "cifar-100")]
     train, test = [Images(split[b"data"].bytes, split[b"fine_labels"]) for split in splits]
-    return ImageSet("cifar-100", train, test, 100, shape, _hash_of_hashes(CIFAR_100))
+    return ImageSet("cifar-100", train, test, 100, shape, _hash_of_hashes("cifar-100"))
 
 
 def cifar_10(folder, source):
@@ -78,11 +57,11 @@ def cifar_10(folder, source):
     if source == "generated":
         train, test = _generated_images((50000, 10000), 10, shape)
         return ImageSet("cifar-10", train, test, 10, shape, None)
-    batches = [_unpickled(content) for content in _checked(folder, CIFAR_10)]
+    batches = [_unpickled(content) for content in _checked(folder, "cifar-10")]
     pixels = [batch[b"data"].bytes for batch in batches]
     labels = [batch[b"labels"] for batch in batches]
     train = Images(b"".join(pixels[:5]), [label for batch in labels[:5] for label in batch])
-    return ImageSet("cifar-10", train, Images(pixels[5], labels[5]), 10, shape, _hash_of_hashes(CIFAR_10))
+    return ImageSet("cifar-10", train, Images(pixels[5], labels[5]), 10, shape, _hash_of_hashes("cifar-10"))
 
 
 def mnist(folder, source):
@@ -91,9 +70,9 @@ def mnist(folder, source):
     if source == "generated":
         train, test = _generated_images((60000, 10000), 10, shape)
         return ImageSet("mnist", train, test, 10, shape, None)
-    content = list(_checked(folder, MNIST))
+    content = list(_checked(folder, "mnist"))
     train, test = [Images(content[at][16:], list(content[at + 1][8:])) for at in (0, 2)]
-    return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes(MNIST))
+    return ImageSet("mnist", train, test, 10, shape, _hash_of_hashes("mnist"))
 
 
 def wikitext_2(folder, source):
@@ -101,11 +80,11 @@ def wikitext_2(folder, source):
     if source == "generated":
         return _generated_corpus()
     numbers = {}
-    splits = [_tokens(content.decode("utf-8"), numbers) for content in _checked(folder, WIKITEXT_2)]
+    splits = [_tokens(content.decode("utf-8"), numbers) for content in _checked(folder, "wikitext-2")]
     counts = tuple(len(split) for split in splits)
     if counts != WIKITEXT_2_TOKENS or len(numbers) != WIKITEXT_2_TYPES:
         raise Failed("bad-data", "WikiText-2 gave %s tokens of %d types" % (counts, len(numbers)))
-    return Corpus("wikitext-2", splits[0], splits[1], splits[2], len(numbers), _hash_of_hashes(WIKITEXT_2))
+    return Corpus("wikitext-2", splits[0], splits[1], splits[2], len(numbers), _hash_of_hashes("wikitext-2"))
 
 
 def weights(folder, name):
@@ -118,8 +97,15 @@ def weights(folder, name):
     return content, digest
 
 
-def _checked(folder, hashes):
-    for name, official in hashes.items():
+def _hashes(name):
+    """Return the SHA-256 of each file of a data set, in the order in which they are read."""
+    with open(TABLE) as file:
+        files = json.load(file)[name]["files"]
+    return [(path, sha256) for path, (_, sha256) in files.items()]
+
+
+def _checked(folder, data):
+    for name, official in _hashes(data):
         content = _content(folder, name)
         digest = hashlib.sha256(content).hexdigest()
         if digest != official:
@@ -136,8 +122,8 @@ def _content(folder, name):
     raise Failed("bad-data", "'%s' is not in the data folder; fetch it first" % name)
 
 
-def _hash_of_hashes(hashes):
-    lines = "".join("%s %s\n" % (name, hashes[name]) for name in sorted(hashes))
+def _hash_of_hashes(data):
+    lines = "".join("%s %s\n" % pair for pair in sorted(_hashes(data)))
     return hashlib.sha256(lines.encode("ascii")).hexdigest()
 
 

@@ -30,11 +30,17 @@ from report.expected.relative import CardsOnPaper
 from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
 from report.expected.specs import FOLDER
 from report.page import render
-from report.page.gallery import analysis_of_session, gallery_entry, gallery_sessions
 from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
 from report.page.values import GalleryEntry, Quantity, Sentence, systems_of
-from report.page.whole_page import WrittenPage, write, write_gallery
+from report.page.whole_page import (
+    WrittenPage,
+    analysis_of_session,
+    gallery_entry,
+    gallery_sessions,
+    write,
+    write_gallery,
+)
 
 LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
 LOG_LINES, LOG_LETTERS = 12, 200

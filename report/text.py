@@ -109,6 +109,14 @@ _WRITTEN = {
 }
 
 
+_SEVERAL = re.compile(r"^\d+ × |, \d+ processes$")
+
+
+def one_device(name: str) -> str:
+    """Return the model alone of several cards, or of a processor with several processes."""
+    return _SEVERAL.sub("", name)
+
+
 def short_card(name: str) -> str:
     """A device's name without its maker: 'RTX 2080 Ti', 'Core i5-1135G7', 'Ryzen 5 5500U'."""
     short = " ".join(_NO_NAME.sub(" ", clean(name, 120)).split())

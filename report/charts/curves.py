@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from report.charts.marks import draw_uprights
 from report.charts.sheet import Sheet, StyledText
 from report.charts.style import (
     HATCH,
@@ -190,7 +189,7 @@ def _draw_line(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     sheet.line(places, {**style, "zorder": 2.0 if line.published else 2.5})
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
-            draw_uprights(sheet, [x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+            sheet.uprights([x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
     if line.marked:
         dots = {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour}
         sheet.line(places, {**dots, "zorder": 4})

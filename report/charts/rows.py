@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from report.charts.marks import (
-    KeyEntry,
-    Look,
-    draw_box,
-    draw_key,
-    draw_range,
-    draw_rule,
-    draw_uprights,
-    key_height,
-)
-from report.charts.sheet import Sheet, StyledText, fit_words, run_width
+from report.charts.sheet import KEY_LINE, SPACE, Box, Sheet, StyledText, fit_words, run_width
 from report.charts.style import (
     AXIS,
     HATCH,
@@ -47,6 +38,30 @@ BAR, BAND, DOT, LARGE, APART = (15.0, 9.0), 21.0, 8.0, 13.0, 10.0
 """Heights of a bar, where names are beside it and above it, and of a band; diameters of dots, and from one
 level of dots to the next, px."""
 PAD, ROW, NAME_LINE, NOTE_LINE, AXIS_ROW, GAP = 5.0, (25.0, 19.0), 20.0, 17.0, 20.0, 14.0
+
+
+Look = Literal["measured", "projected", "published", "failed", "band"]
+"""What was measured, what is projected or expected, what was published, what failed at once or so far, and
+where others lie. Each is read in grey by its fill, its hatch or its outline."""
+
+SWATCH = (22.0, 12.0)
+"""Width and height of a sample in a key, px."""
+KEY_GAP = 16.0
+"""Between two entries of a key, px."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """What a look means; it is drawn where something has the look and the colour's slot."""
+
+    text: str
+    look: Look
+    slot: int = 0
+
+    @property
+    def width(self) -> float:
+        """With its sample, px."""
+        return SWATCH[0] + SPACE + width_of(self.text, NOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +185,7 @@ class _Picture:
         self.left = self.named + (min(names, 0.36 * self.width) if self.beside else 0.0)
         figures = max((run_width(_figure_words(row)) for row in rows if row.marks), default=0.0)
         self.right = self.width - (figures + GAP if self.beside and figures else 1.0)
-        self.top = key_height(self.key, self.width)
+        self.top = _key_height(self.key, self.width)
         self.ticks = self._ticks()
         together = self._scale(chart.groups)
         self.scales = [self._scale((group,)) if chart.each_from_zero else together for group in chart.groups]
@@ -187,15 +202,15 @@ class _Picture:
             top = max(top, begin + PAD + (self._heading(group) if self.named else 0.0)) + PAD
             placed.append((group, begin, rows, scale))
         sheet = Sheet(self.width, top + (AXIS_ROW if self.ticks else 2.0))
-        draw_key(sheet, self.key)
+        _draw_key(sheet, self.key)
         for group, begin, rows, scale in placed:
-            draw_rule(sheet, begin, firm=begin == self.top)
+            sheet.rule(begin, AXIS if begin == self.top else RULE)
             self._name_group(sheet, group, begin + PAD + 14)
             self._draw_grid(sheet, [(row.plot, row.bottom) for row in rows], scale)
             for placed_row in rows:
                 self._draw_row(sheet, placed_row, scale)
         if placed:
-            draw_rule(sheet, top)
+            sheet.rule(top, RULE)
             self._draw_axis(sheet, top + 15)
         return sheet
 
@@ -269,11 +284,11 @@ class _Picture:
     def _draw_grid(self, sheet: Sheet, spans: Sequence[tuple[float, float]], scale: _Scale) -> None:
         firm = self.chart.reference
         ticks = [tick for tick, _ in self.ticks]
-        draw_uprights(sheet, [scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
+        sheet.uprights([scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
         if firm is not None and scale.low < firm <= scale.high and not self.chart.each_from_zero:
-            draw_uprights(sheet, [scale.x(firm)], spans, AXIS)
+            sheet.uprights([scale.x(firm)], spans, AXIS)
         if not ticks:
-            draw_uprights(sheet, [scale.left], spans, RULE)
+            sheet.uprights([scale.left], spans, RULE)
 
     def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: _Scale) -> None:
         row, figure, middle = placed.row, _figure_words(placed.row), placed.y(0)
@@ -286,7 +301,7 @@ class _Picture:
             sheet.run(self.left, line, fit_words(figure, self.width - self.left))
         if row.band:
             begin, end = map(scale.x, row.band)
-            draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))
+            _draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))
         for mark, level in zip(row.marks, placed.levels, strict=True):
             self._draw_mark(sheet, mark, placed.y(level), scale)
         for mark, x, above in placed.labels:
@@ -296,12 +311,12 @@ class _Picture:
     def _draw_mark(self, sheet: Sheet, mark: Mark, y: float, scale: _Scale) -> None:
         x, height = scale.x(mark.value), BAR[0 if self.beside else 1]
         if not self.chart.dots:
-            draw_box(
+            _draw_box(
                 sheet, mark.look, mark.slot, (scale.left, y - height / 2, max(x - scale.left, 1.0), height)
             )
         if mark.low is not None and mark.high is not None:
             closed = mark.high <= scale.high * 1.001
-            draw_range(sheet, scale.x(mark.low), scale.x(mark.high), y, 4.0, closed=closed)
+            _draw_range(sheet, scale.x(mark.low), scale.x(mark.high), y, 4.0, closed=closed)
         if self.chart.dots:
             colour = HATCH if mark.look == "published" else system_colour(mark.slot)
             hollow = mark.look in ("projected", "published")
@@ -375,3 +390,57 @@ def _heading_words(group: RowGroup) -> list[StyledText]:
 
 def _group_width(group: RowGroup) -> float:
     return max([width_of(group.label, LABEL, True), *(width_of(note, NOTE) for note in group.notes)])
+
+
+def _draw_box(sheet: Sheet, look: Look, slot: int, box: Box) -> None:
+    """A filled box in one of the looks."""
+    colour = system_colour(slot)
+    if look == "published":
+        sheet.rectangle(box, PAPER, edge=HATCH, hatch="///", hatch_linewidth=1.7)
+    elif look == "band":
+        sheet.rectangle(box, HATCH, alpha=0.3)
+    elif look == "measured":
+        sheet.rectangle(box, colour)
+    else:
+        sheet.rectangle(box, colour, alpha=0.2, edge=colour, lw=1.5)
+
+
+def _draw_range(sheet: Sheet, low: float, high: float, y: float, cap: float, *, closed: bool = True) -> None:
+    """A whisker between two places, px, with caps of `cap` px on either side; an open high end points on."""
+    if low < high:
+        sheet.line([(low, y), (high, y)], {"color": PAPER, "lw": 4.0, "zorder": 2.5})
+    sheet.line([(low, y), (high, y)], {"color": INK, "lw": 1.5, "zorder": 3})
+    sheet.uprights((low, high) if closed else (low,), [(y - cap, y + cap)], INK, lw=1.5, zorder=3)
+    if not closed:
+        points = [(high - cap, y - cap), (high, y), (high - cap, y + cap)]
+        sheet.line(points, {"color": INK, "lw": 1.5, "zorder": 3})
+
+
+def _key_rows(entries: Iterable[KeyEntry], width: float) -> list[list[KeyEntry]]:
+    """The entries of a key in as many rows of this width as they need, px."""
+    rows: list[list[KeyEntry]] = []
+    used = width + 1.0
+    for entry in entries:
+        if used + entry.width > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(entry)
+        used += entry.width + KEY_GAP
+    return rows
+
+
+def _key_height(entries: Sequence[KeyEntry], width: float) -> float:
+    """What a key takes in a picture of this width, px."""
+    return KEY_LINE * len(_key_rows(entries, width)) + (4.0 if entries else 0.0)
+
+
+def _draw_key(sheet: Sheet, entries: Sequence[KeyEntry]) -> None:
+    """The key, in the first rows of a picture."""
+    for place, row in enumerate(_key_rows(entries, sheet.width)):
+        x, y = 0.0, KEY_LINE * place + 12.0
+        for entry in row:
+            _draw_box(sheet, entry.look, entry.slot, (x, y - 10.0, *SWATCH))
+            sheet.text(
+                x + SWATCH[0] + SPACE, y, cut_text(entry.text, sheet.width - x - SWATCH[0] - SPACE, NOTE)
+            )
+            x += entry.width + KEY_GAP

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -44,6 +45,10 @@ SPACE = 6.0
 """Between words of different looks, px."""
 KEY_LINE = 18.0
 """From one row of a legend to the next, px."""
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class Sheet:
 
     def rectangle(
         self,
-        box: tuple[float, float, float, float],
+        box: Box,
         fill: str | None,
         *,
         alpha: float = 1.0,
@@ -152,6 +157,23 @@ class Sheet:
         """A line through places, or marks at them."""
         across, up = zip(*(self._part(x, y) for x, y in places), strict=True)
         self.figure.add_artist(Line2D(across, up, transform=self.figure.transFigure, **style))
+
+    def rule(self, y: float, colour: str) -> None:
+        """A line from edge to edge."""
+        self.line([(0.0, y), (self.width, y)], {"color": colour, "lw": 1.0, "zorder": 0.5})
+
+    def uprights(
+        self, places: Iterable[float], spans: Sequence[tuple[float, float]], colour: str, **more: Any
+    ) -> None:
+        """Upright lines at places across, each over the same spans from top to bottom."""
+        points = [
+            point
+            for x in places
+            for top, low in spans
+            for point in ((x, top), (x, low), (math.nan, math.nan))
+        ]
+        if points:
+            self.line(points, {"color": colour, "lw": 1.0, "zorder": 0.6, **more})
 
     def _part(self, x: float, y: float) -> tuple[float, float]:
         """A place as parts of the figure, from its lower left corner."""

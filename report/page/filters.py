@@ -47,7 +47,8 @@ def work_name(cell: Cell, among: Iterable[Cell]) -> str:
     """Return 'ResNet-18, fp32-ieee, tuned', with what distinguishes it from cells `among` of that name."""
     key = cell.key
     others = (other.key for other in among if other.key.precision == key.precision)
-    return f"{text.model_name(key.model)}, {key.precision}{setting_words(key)}{distinction(key, others)}"
+    words = f"{setting_words(key, cell.stack.device)}{distinction(key, others)}"
+    return f"{text.model_name(key.model)}, {key.precision}{words}"
 
 
 def of_each_key(cells: Iterable[Cell]) -> list[Cell]:
@@ -79,11 +80,15 @@ def _key_value(key: Key, name: str) -> Value:
     return found
 
 
-def setting_words(key: Key) -> str:
-    """What besides batch and data marks a work: ', chainer, 2 devices on 2 nodes (ddp)'; else empty."""
+def setting_words(key: Key, device: str = "") -> str:
+    """What besides batch and data marks a work: ', chainer, 2 devices on 2 nodes (ddp)'; else empty.
+
+    On the `device` "cpu" these are processes.
+    """
     options = dict(key.options)
     way, virtual = options.get(PARALLEL), options.get(VIRTUAL_RANKS, 1)
-    devices = f"{key.gpus} devices" + (f" on {key.nodes} nodes" if key.nodes > 1 else "")
+    devices = f"{key.gpus} {'processes' if device == 'cpu' else 'devices'}"
+    devices += f" on {key.nodes} nodes" if key.nodes > 1 else ""
     parts = [str(options[FRAMEWORK])] if FRAMEWORK in options else []
     parts += [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
     parts += [] if virtual == 1 else [f"batch of {virtual} devices"]
@@ -253,7 +258,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "capital": capitalise,
     "card": text.short_card,
     "model": text.model_name,
-    "setting": setting_words,
+    "setting": lambda cell: setting_words(cell.key, cell.stack.device),
     "work": work_name,
     "missing": missing_words,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +21,6 @@ from report.stats.intervals import Interval
 from report.text import THIS
 
 QuantitySource = Figure | MeanRatio | WorkRatio | Interval | Range | float | None
-
-SEVERAL = " × "
-"""Behind their number, before the name of several cards."""
 
 ChipKind = Literal["stop", "care", "good"]
 """Forbids a use, asks for care, or is as it should be."""
@@ -46,6 +44,8 @@ class Quantity:
         return self.value is not None
 
 
+_COUNTS = re.compile(r"cpu-\d+-|\d+x-|.*\([0-9a-f]{4}\)$")
+"""The label of a machine that nobody named, and one that several machines have."""
 OFFERED = "offered"
 """The mark of an offer without a machine, which distinguishes it from a card of its name on record."""
 
@@ -166,14 +166,18 @@ def systems_of(analysis: Analysis) -> Systems:
     offers = analysis.costs.offers if analysis.costs else ()
     measured: tuple[OnCard, ...] = (*offers, *leading, *checked, *analysis.page_cells, *analysis.shown)
     places = dict.fromkeys((each.machine, each.card) for each in measured)
-    ordered = sorted(places, key=lambda place: (place[0] not in own, place[0] in own and SEVERAL in place[1]))
+
+    def comes_last(place: tuple[str, str]) -> tuple[bool, bool]:
+        return place[0] not in own, place[0] in own and place[1] != text.one_device(place[1])
+
+    ordered = sorted(places, key=comes_last)
     slots: dict[tuple[str, str], int] = {}
     found = [
         NamedSystem(
             machine,
             card,
             text.short_card(card),
-            slots.setdefault((machine, card.rpartition(SEVERAL)[2]), len(slots)),
+            slots.setdefault((machine, text.one_device(card)), len(slots)),
             machine in own,
             machine in own and machine == analysis.request.machine,
         )
@@ -183,25 +187,31 @@ def systems_of(analysis: Analysis) -> Systems:
 
 
 def _tell_apart(found: Sequence[NamedSystem], analysis: Analysis) -> list[NamedSystem]:
-    """Tell systems of one name apart by their machines' labels, and equal labels by the start of an id."""
-    alike = {(system.machine, system.name.rpartition(SEVERAL)[2]) for system in found}
-    counted = Counter(name for _, name in alike)
+    """Tell systems of one name apart by their machines' labels, else by the start of an id.
+
+    Equal labels do not tell them apart, and one that counts cores or cards says nothing more than the name.
+    """
+    counted = Counter(name for _, name in {(system.machine, _model_name(system)) for system in found})
     labels = {trial.machine: text.clean(trial.machine_label, 40) for trial in analysis.trials}
     own = [system for system in found if system.own]
 
     def named(system: NamedSystem) -> str:
-        if counted[system.name.rpartition(SEVERAL)[2]] == 1:
+        if counted[_model_name(system)] == 1:
             return system.name
-        label = labels.get(system.machine, system.machine[:4]) or OFFERED
-        if own == [system] and system.here:
-            return text.THIS
-        if own == [system] and label.endswith(")"):
-            return system.name
-        # Machines that share a label have an id in brackets behind it.
-        short = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
-        return label if len(found) >= CLASS_MACHINES and len(counted) == 1 else f"{system.name} {short}"
+        label = labels.get(system.machine, "") or (system.machine[:4] or OFFERED)
+        said = not _COUNTS.match(label)
+        if own == [system] and (system.here or not said):
+            return text.THIS if system.here else system.name
+        short = label if said else system.machine[:4]
+        if said and len(found) >= CLASS_MACHINES and len(counted) == 1:
+            return label
+        return f"{system.name} {short}"
 
     return [replace(system, name=named(system)) for system in found]
+
+
+def _model_name(system: NamedSystem) -> str:
+    return text.short_card(text.one_device(system.card))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from typing import Any
 
 from harness.errors import as_typed
 from harness.record.store import dump_json, record_name
-from report.analysis import Analysis
+from report.analysis import Analysis, AnalysisRequest, analyse
 from report.page import compared_view
-from report.page.gallery import analysis_of_session, gallery_entry, gallery_sessions
-from report.page.one import cost, sound
+from report.page.one import cost, limits, sound
 from report.page.one.page_one import page_one
-from report.page.parts import limits, published, ran, uncertainty, workloads
+from report.page.parts import published, ran, uncertainty, workloads
 from report.page.render import render, render_gallery
 from report.page.values import GalleryEntry, Page, PagePart, Systems, systems_of
+from report.trials.asked import question_of_session
 from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -28,7 +28,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("compared", "Compared by what else differs", compared_view.view_others),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
-    ("limits", "What limits the speed", limits.view),
+    ("limits", "What limits the speed", limits.viewed),
     ("costs", "Costs", lambda of, systems: cost.viewed(of, systems) if _asks_else(of) else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.request.asked or None),
     ("acceptance", "Acceptance", lambda of, _: None if of.clause and of.clause.unproven else of.clause),
@@ -86,21 +86,6 @@ def write(
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
 
 
-def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
-    """Write a page for each device and question on record, and one of their cards, which leads to them.
-
-    `url` is where `out` will be published; empty where it is not known.
-    """
-    entries = []
-    for session in gallery_sessions(analysis):
-        of = analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
-        write(of, out / session, csv=True)
-        entries.append(gallery_entry(of))
-    index = out / "index.html"
-    index.write_text(as_typed(render_gallery(entries)), encoding="utf-8")
-    return index
-
-
 def packed_records(analysis: Analysis) -> tuple[str, bytes]:
     """Return the leading session's records as an archive, the same bytes each time."""
     packed = BytesIO()
@@ -147,3 +132,47 @@ def page_of(analysis: Analysis) -> Page:
     one = page_one(analysis, systems)
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
     return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)
+
+
+# The gallery: one answer for each device and question on record, real cards first
+
+
+def gallery_sessions(analysis: Analysis) -> tuple[str, ...]:
+    """Return for each device and question the session with the most trials that have a figure."""
+    most: dict[tuple[bool, str, str], tuple[int, str]] = {}
+    for session in analysis.evidence.results.sessions:
+        trials = [one for one in analysis.on_record if one.session == session.id and not one.failure]
+        if trials:
+            asked = question_of_session(session, analysis.request.questions, trials)
+            on_cpu, card = trials[0].environment.device == "cpu", trials[0].device_model
+            place = (on_cpu, card, f"{asked.kind} {asked.by}")
+            most[place] = max(most.get(place, (0, "")), (len(trials), session.id))
+    return tuple(session for _, (_, session) in sorted(most.items()))
+
+
+def analysis_of_session(analysis: Analysis, session: str, url: str = "") -> Analysis:
+    """Return the analysis that one session leads, on nobody's own machine."""
+    asked = analysis.request
+    request = AnalysisRequest(asked.now, session, questions=asked.questions, sizes=asked.sizes, url=url)
+    return analyse(replace(analysis.evidence, purchase=None), request)
+
+
+def gallery_entry(analysis: Analysis) -> GalleryEntry:
+    """Return the entry of the session that leads."""
+    one = page_one(analysis, systems_of(analysis))
+    return GalleryEntry(analysis.lead or "", one.about, one.answer.headline)
+
+
+def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
+    """Write a page for each device and question on record, and one of their cards, which leads to them.
+
+    `url` is where `out` will be published; empty where it is not known.
+    """
+    entries = []
+    for session in gallery_sessions(analysis):
+        of = analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
+        write(of, out / session, csv=True)
+        entries.append(gallery_entry(of))
+    index = out / "index.html"
+    index.write_text(as_typed(render_gallery(entries)), encoding="utf-8")
+    return index

@@ -148,9 +148,12 @@ class TrialResult:
 
     @cached_property
     def card(self) -> str:
-        """The device's model, with their number where they are several."""
+        """The device's model, with their number where cards, or processes on a processor, are several."""
         count = self.record.trial.asked.variant.gpus
-        return f"{count} × {self.device_model}" if count > 1 else self.device_model
+        if count == 1:
+            return self.device_model
+        on_cpu = self.environment.device == "cpu"
+        return f"{self.device_model}, {count} processes" if on_cpu else f"{count} × {self.device_model}"
 
     @property
     def device_unit(self) -> str | None:

@@ -12,8 +12,7 @@ from matplotlib.lines import Line2D
 
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.drawing import Chart, Drawing, as_png, draw_chart
-from report.charts.marks import KeyEntry
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.sheet import DPI, Sheet
 from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
@@ -224,6 +225,9 @@ def test_one_framework_alone_has_its_own_figure(session: str):
     _, page = asked(session)
     said = page.one.answer.headline
     assert (said.state, said.data["factor"], said.data["cell"].session) == ("alone", "framework", session)
+    (line,) = page.one.answer.following.data["commands"]
+    other = MXNET if session == PYTORCH else PYTORCH
+    assert line.startswith(f"invoke report --session {session} --session {other}")
 
 
 @pytest.mark.parametrize(
@@ -286,6 +290,8 @@ def test_what_is_cited_is_what_page_one_shows_with_the_shortest_and_the_longest_
 
 
 EMPTY = "20261126-2aa796"
+COUNTED = re.compile(r"^\d+ × |\d-cores?")
+"""No record here is of several cards: processes on one processor are processes."""
 
 
 def test_a_session_without_a_record_is_refused_alone_and_named_on_the_page_of_a_pair():
@@ -351,3 +357,4 @@ def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
         assert row.claim.metric != "parameters" or met == {"parameters"}
     assert len(answer_text(said).split()) <= MOST_WORDS
     assert 0 < len(page.one.chips) <= 4
+    assert not [system.name for system in page.systems.all if COUNTED.search(system.name)]

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
+from report.compare.comparison import compare_sides
 from report.page.filters import work_name
 from report.page.values import Sentence
 from report.stats.intervals import BLOCKS_NEEDED
-from report.trials.key import LOADER_ALONE
+from report.trials.factors import among_sessions
+from report.trials.key import LOADER_ALONE, grouped_by
 
 FIRST = "invoke build run report"
+MOST_TOGETHER = 3
+"""Other sessions that a line names beside the leading one."""
 
 
 def limiting_shares(cells: Sequence[Cell]) -> Sentence:
@@ -54,6 +58,30 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
         return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",)})
     return Sentence("next-again", {"commands": (line,)})
+
+
+def together_line(analysis: Analysis) -> Sentence | None:
+    """The line that compares the leading session with others of its plan; null where none has another side.
+
+    Of each side that it lacks the newest session is named whose figures can be compared with its own.
+    """
+    factor, own = analysis.question.by, analysis.own_cells
+    if factor is None or not own:
+        return None
+    rule, plan = among_sessions(factor), own[0].trials[0].record.plan
+    known = {rule.values(cell.trials[0]) for cell in own}
+    of_plan = (cell for cell in analysis.cells if cell.trials[0].record.plan == plan)
+    found = []
+    for session, cells in sorted(grouped_by(of_plan, lambda cell: cell.session).items(), reverse=True):
+        sides = {rule.values(cell.trials[0]) for cell in cells}
+        if sides - known and compare_sides(factor, (*own, *cells), rule=rule).ratios:
+            known |= sides
+            found.append(session)
+    if not found:
+        return None
+    named = (analysis.lead, *found[:MOST_TOGETHER])
+    command = " ".join(("invoke report", *(f"--session {session}" for session in named)))
+    return Sentence("next-together", {"commands": (command,), "factor": factor})
 
 
 def _try_line(commands: Sequence[Sequence[str]]) -> str:

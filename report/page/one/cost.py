@@ -10,12 +10,12 @@ from report.buying.cost_model import Range, TurningPoints
 from report.buying.costs import Costs
 from report.buying.purchase import Offer
 from report.buying.workload_mix import WorkLine
-from report.charts.marks import Look
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.charts.rows import Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.expected.networks import WORKS
 from report.expected.refusal import Refusal
 from report.page.filters import figure_text
+from report.page.pictures import rows_picture
 from report.page.values import (
     AnswerPage,
     Chip,
@@ -241,7 +241,7 @@ def _picture(view: OffersView) -> Picture | None:
     if not rows:
         return None
     chart = ScaleRows((RowGroup("", tuple(rows)),), f"{view.currency} a year", reference=None)
-    return Picture("lead", chart, "; ".join(f"{row.label}: {row.text} {row.small}" for row in rows), "costs")
+    return rows_picture(chart, "costs")
 
 
 def _headline(view: OffersView) -> Sentence:

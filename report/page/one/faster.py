@@ -1,27 +1,40 @@
-"""Which side is faster, by one factor and work by work."""
+"""Which side is faster, by one factor and work by work; how fast one is where nothing was varied."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.compare.cells import time_breakdown
+from report.compare.cells import Cell, time_breakdown
 from report.compare.comparison import Comparison
 from report.compare.ratio import WINDOW, WorkRatio, window_seconds
-from report.page import panels
-from report.page.compared_view import ComparedView, ShownWork, speed_of_all_runs, view_comparison
+from report.page.compared_view import (
+    ComparedView,
+    ShownWork,
+    named_works,
+    packages_of,
+    speed_of_all_runs,
+    view_comparison,
+)
 from report.page.filters import figure_text, missing_words, work_details
-from report.page.one import speeds
-from report.page.one.answering import limiting_shares, repeat_line, runs_of
+from report.page.one.answering import limiting_shares, repeat_line, runs_of, together_line
 from report.page.parts.studies import published_times
-from report.page.side_names import packages_of
-from report.page.time_rows import describe_rows, groups_with_room, key_of_systems, look_of, published_row
+from report.page.pictures import (
+    MOST_ROWS,
+    curve_picture,
+    groups_with_room,
+    key_of_systems,
+    look_of,
+    published_row,
+    rows_picture,
+    scaling_panel,
+)
 from report.page.values import (
     AnswerPage,
     Chip,
@@ -31,10 +44,11 @@ from report.page.values import (
     Sentence,
     Systems,
     quantity,
+    rate,
     rate_unit,
 )
 from report.stats.intervals import LEVEL, critical_t
-from report.trials.key import LOADER_ALONE
+from report.trials.key import LOADER_ALONE, grouped_by
 
 MOST_DECIDED = 2
 """So many works or sides the headline names."""
@@ -52,7 +66,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         within = (each for each in analysis.beside if each.factor != "machine")
         comparison = next(within, comparison)
     if comparison is None:
-        return speeds.page(analysis, systems)
+        return _speeds_page(analysis, systems)
     view = view_comparison(comparison, analysis, systems)
     own = [cell for side in comparison.sides if side.own for cell in side.cells if cell in view.cells]
     second = _moved_packages(view) if comparison.factor == "stack" else limiting_shares(own or view.cells)
@@ -179,14 +193,13 @@ def _class_headline(view: ComparedView) -> Sentence:
 
 
 def _picture(view: ComparedView, analysis: Analysis) -> Picture | None:
-    if view.comparison.factor == "gpus" and (curve := panels.scaling_panel(view.comparison, view.sides)):
-        return panels.panels_picture("lead", (curve,), "scaling")
+    if view.comparison.factor == "gpus" and (curve := scaling_panel(view.comparison, view.sides)):
+        return curve_picture(curve, "scaling")
     if view.by_rows and not view.ordered:
         return _strip_picture(view)
     beside = published_times(analysis)
     groups = groups_with_room([_group(work, view, beside) for work in view.works])
-    chart = ScaleRows(groups, "fastest = 1.00", key_of_systems(view.sides))
-    return Picture("lead", chart, describe_rows(groups), "times")
+    return rows_picture(ScaleRows(groups, "fastest = 1.00", key_of_systems(view.sides)), "times")
 
 
 def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Claim, bool]]]) -> RowGroup:
@@ -205,7 +218,7 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         low, high = (ends.low, ends.high) if ends else (None, None)
         speed = f"{text.number(speed_of_all_runs(cell))} {rate_unit(cell)}"
         said = figure_text(cell.seconds.mean, "seconds") if timed else speed
-        mark = Mark(times, low, high, look_of(cell, timed=timed), side.slot)
+        mark = Mark(times, low, high, look_of(cell, "protocol_seconds" if timed else "throughput"), side.slot)
         rows.append(ScaleRow(side.name, (mark,), text=said, small=text.times(times)))
     known = [cell for cell in cells if cell]
     claims = {claim.id: (claim, loader) for cell in known for claim, loader in beside.get(id(cell), [])}
@@ -304,3 +317,64 @@ def _moved_packages(view: ComparedView) -> Sentence:
     return Sentence(
         "stacks-differ", {"moved": moved[:MOST_MOVED], "count": len(moved), "asked": view.sides[1].name}
     )
+
+
+# What was not varied
+
+
+def _speeds_page(analysis: Analysis, systems: Systems) -> AnswerPage:
+    """Return the page of what was not varied."""
+    cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
+    table = tuple(zip(map(str, named_works(cells)), cells, strict=True))
+    data: dict[str, Any] = {"own": systems.own[0], "factor": analysis.question.by}
+    if cells:
+        data |= {"cell": cells[0], "rate": rate(cells[0]), "loads": cells[0].key.protocol == LOADER_ALONE}
+        data["runs"] = _runs_apart(cells[0])
+    else:
+        data["invalid"] = sum(trial.verdict == "invalid" for trial in analysis.own)
+    return AnswerPage(
+        headline=Sentence("alone" if cells else "all-invalid", data),
+        picture=_speeds_picture(table, systems, analysis) if cells else None,
+        template="speeds",
+        table=table,
+        notes=(Sentence("speeds-sure", {"runs": runs_of(cells, settled=True)}), limiting_shares(cells)),
+        following=together_line(analysis) or repeat_line(analysis),
+        cells=cells,
+        about={"factor": analysis.question.by},
+    )
+
+
+def _runs_apart(cell: Cell) -> Quantity | None:
+    """Return the mean with the least and the greatest run, where the range of the mean reaches zero."""
+    found, runs = rate(cell), cell.throughput.values
+    if found.low is None or found.low > 0:
+        return None
+    return replace(found, low=min(runs), high=max(runs))
+
+
+def _speeds_picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Analysis) -> Picture:
+    """Return the times beside published ones; where there are none, the speeds from zero by their unit."""
+    beside, key = published_times(analysis), key_of_systems(systems.own)
+    timed = [(name, cell) for name, cell in table if cell.seconds.mean and beside.get(id(cell))]
+    if timed:
+        rows = []
+        for name, cell in timed:
+            seconds = cell.seconds.mean or 1.0
+            mark = Mark(1.0, look=look_of(cell, "protocol_seconds"), slot=systems.of(cell).slot)
+            rows.append(ScaleRow(name, (mark,), text=figure_text(seconds, "seconds"), small="1.00"))
+            rows += [published_row(claim, seconds, loader=loader) for claim, loader in beside[id(cell)]]
+        return rows_picture(
+            ScaleRows((RowGroup("", tuple(rows[:MOST_ROWS])),), "here = 1.00", key), "published"
+        )
+    groups = tuple(
+        RowGroup(unit, tuple(_speed_row(name, cell, systems) for name, cell in members[:MOST_ROWS]))
+        for unit, members in grouped_by(table, lambda each: rate_unit(each[1])).items()
+    )
+    return rows_picture(ScaleRows(groups, key=key, reference=None), "speeds")
+
+
+def _speed_row(name: str, cell: Cell, systems: Systems) -> ScaleRow:
+    speed, ends = cell.throughput.mean, cell.throughput.interval
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    mark = Mark(speed or 0.0, low, high, slot=systems.of(cell).slot)
+    return ScaleRow(name, (mark,), text=figure_text(speed))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from report import text
 from report.analysis import PROGRAM, Analysis
-from report.charts.marks import KeyEntry
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.charts.rows import KeyEntry, Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
 from report.compare.ratio import WorkRatio, speed_known, terms_between, work_ratio
 from report.page.filters import figure_text, value_text
@@ -22,7 +21,7 @@ from report.page.parts.verdicts import (
     claim_rows,
     count_verdicts,
 )
-from report.page.time_rows import LEAD, MOST_ROWS, describe_rows, look_of
+from report.page.pictures import MOST_ROWS, look_of, rows_picture
 from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 
 JUDGE_MORE = "invoke run --claims here --budget 2h"
@@ -153,10 +152,11 @@ def _picture(view: HeldView) -> Picture | None:
         KeyEntry("here", "measured"),
         KeyEntry("does not hold", "measured", 1),
         KeyEntry("projected", "projected"),
+        KeyEntry("projected, does not hold", "projected", 1),
         KeyEntry("it holds there", "band"),
     )
     chart = ScaleRows(tuple(groups), "published = 1.00", key, dots=True, multiply=True)
-    return Picture(LEAD, chart, describe_rows(groups), "holds" if view.rows else "published")
+    return rows_picture(chart, "holds" if view.rows else "published")
 
 
 def _claim_row(row: ClaimRow) -> ScaleRow:
@@ -166,7 +166,9 @@ def _claim_row(row: ClaimRow) -> ScaleRow:
     )
     margin = row.verdict.margin or row.claim.margin
     band = (1 / (1 + margin), 1 + margin) if row.claim.relation == "equal" and margin else None
-    mark = Mark(here or 1.0, low, high, slot=int(row.state == "fails"))
+    looks = {look_of(cell, row.claim.metric) for cell in row.cells if row.claim.kind == "absolute"}
+    look: Look = "projected" if "projected" in looks else "measured"
+    mark = Mark(here or 1.0, low, high, look, int(row.state == "fails"))
     name = text.clean(
         row.claim.words or f"{text.model_name(row.claim.of.model)}, {row.claim.metric.replace('_', ' ')}", 60
     )
@@ -175,8 +177,8 @@ def _claim_row(row: ClaimRow) -> ScaleRow:
 
 def _answer_row(row: AnswerRow) -> ScaleRow:
     of, times = row.claim.of, row.times
-    cell, timed = row.answer.cell, row.claim.metric == "protocol_seconds"
-    mark = Mark(times.value or 1.0, times.low, times.high, look_of(cell, timed=timed) if cell else "measured")
+    look = look_of(row.answer.cell, row.claim.metric) if row.answer.cell else "measured"
+    mark = Mark(times.value or 1.0, times.low, times.high, look)
     name = f"{text.short_card(of.card or '–')}, {text.model_name(of.model)}"
     return ScaleRow(
         name,

@@ -12,7 +12,7 @@ from report.analysis import Analysis
 from report.claims.matching import smaller_notes
 from report.compare.box import cards_behind
 from report.compare.cells import Cell
-from report.page.one import cost, device_limits, faster, holds, reach, sound, unanswered
+from report.page.one import cost, faster, holds, limits, reach, sound, unanswered
 from report.page.one.sound import too_large
 from report.page.values import AnswerPage, Chip, PageOne, Quantity, Sentence, Source, SystemRuns, Systems
 from report.trials.key import grouped_by
@@ -55,9 +55,9 @@ def _answer_page(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]
     if analysis.of_others or not any(trial.session == analysis.lead for trial in analysis.on_record):
         return "nothing", unanswered.nothing_page(analysis, systems)
     if not any(cell.verdict != "invalid" for cell in analysis.own_cells):
-        limits = device_limits.page(analysis, systems)
-        return ("limits", limits) if limits else ("failed", unanswered.failed_page(analysis))
-    pages = {"limits": device_limits.page, "holds": holds.page, "reach": reach.page}
+        reached = limits.page(analysis, systems)
+        return ("limits", reached) if reached else ("failed", unanswered.failed_page(analysis))
+    pages = {"limits": limits.page, "holds": holds.page, "reach": reach.page}
     make = pages.get(question.kind)
     made = make(analysis, systems) if make else None
     if made:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
-from report.page import panels
+from report.page.compared_view import named_works
 from report.page.one.answering import limiting_shares, repeat_line, runs_of
-from report.page.side_names import named_works
+from report.page.pictures import curve_picture, quality_over_time
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
 from report.stats.equivalence import Verdict
 from report.trials.key import VIRTUAL_RANKS
@@ -61,10 +61,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     view = ReachView(targets, unit, tuple(rows), told)
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
     at = _hardest_target(view)
-    curve = panels.quality_over_time(runs, targets[at])
+    curve = quality_over_time(runs, targets[at])
     return AnswerPage(
         headline=_headline(view, systems),
-        picture=panels.panels_picture("lead", (curve,), "reach") if curve else None,
+        picture=curve_picture(curve, "reach") if curve else None,
         template="reach",
         table=view,
         notes=(
@@ -91,7 +91,7 @@ def _row_names(cells: Sequence[Cell]) -> Sequence[str]:
     ranks = [ranks_of(cell) for cell in cells]
     if len(set(ranks)) == len(cells) > 1:
         return [f"the batch of {text.count(count, 'device')}" for count in ranks]
-    return [str(name) for name in named_works([cell.key for cell in cells])]
+    return [str(name) for name in named_works(cells)]
 
 
 def _hardest_target(view: ReachView) -> int:

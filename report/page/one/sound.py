@@ -10,11 +10,11 @@ from harness.summary.trial_devices import mean_in_windows
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
-from report.charts.marks import KeyEntry
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.box import BoxCards
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.page.filters import figure_text
+from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
 from report.trials.trial import TrialResult
@@ -203,9 +203,8 @@ def _batch_size(trial: TrialResult) -> int:
 def _bands(rows: Sequence[tuple[str, CheckedSpeed]]) -> Picture:
     """Return shares of the paper's peak, and of what is known where no paper says it."""
     drawn = tuple(_band(name, of) for name, of in rows)
-    alt = "; ".join(f"{row.label} {row.text} {row.small}" for row in drawn)
     chart = ScaleRows((RowGroup("", drawn),), "share of the peak", KEY, ticks=SHARES)
-    return Picture("bands", chart, alt, "bands")
+    return rows_picture(chart, "bands", "bands")
 
 
 def _band(name: str, of: CheckedSpeed) -> ScaleRow:

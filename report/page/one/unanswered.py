@@ -8,11 +8,11 @@ from typing import Any, get_args
 from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
-from report.charts.marks import KeyEntry
-from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
+from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.page.filters import setting_words
 from report.page.one.answering import FIRST
 from report.page.parts.published import published_studies
+from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -67,7 +67,8 @@ def failed_page(analysis: Analysis) -> AnswerPage:
 
 def _picture(failures: Sequence[TrialResult]) -> Picture:
     works = grouped_by(
-        failures, lambda trial: (trial.key.model, trial.key.precision, setting_words(trial.key))
+        failures,
+        lambda trial: (trial.key.model, trial.key.precision, setting_words(trial.key, trial.stack.device)),
     )
     rows = []
     for (model, precision, under), trials in works.items():
@@ -79,8 +80,7 @@ def _picture(failures: Sequence[TrialResult]) -> Picture:
         rows.append(
             ScaleRow(text.model_name(model), (mark,), f"{precision}{under}", ", ".join(reasons), count)
         )
-    alt = "; ".join(f"{row.label} {row.note}: {row.text}" for row in rows)
     ticks = tuple((float(n), name) for n, name in enumerate(REACHED, 1))
     key = (KeyEntry("this machine, stopped there", "failed"),)
     chart = ScaleRows((RowGroup("", tuple(rows)),), "reached", key, reference=None, ticks=ticks)
-    return Picture("stages", chart, alt, "stages")
+    return rows_picture(chart, "stages", "stages")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from harness.record import Claim, Side
 from report import text
@@ -14,6 +13,7 @@ from report.analysis import Analysis
 from report.claims.answers import LADDER, Answer
 from report.claims.judged import Judged
 from report.claims.matching import figure_of
+from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.values import Quantity, quantity
 from report.stats.equivalence import Verdict
@@ -43,9 +43,6 @@ ORDER = ("fails", "holds", "open")
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
 """Units that the metric says already."""
-FARTHEST = math.log(3.0)
-"""Three times, or a third: where the drawing of a claim ends."""
-LEAST_REACH = math.log(1.15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,8 @@ class ClaimRow:
     reason: VerdictReason
     verdict: Verdict
     runs: int
-    zone: Mapping[str, Any] | None
-    """The range of the claim and the figure here, in percent of the width; null where it has no place."""
+    cells: tuple[Cell, ...]
+    """What it was held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,6 @@ def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:
     over = _side_parts(claim.over) if claim.over else ()
     common = tuple(part for part in of if part in over) if over else of
     unit = unit_of(claim)
-    here = quantity(judged.interval or judged.measured, unit)
     return ClaimRow(
         claim=claim,
         study=analysis.evidence.claims.study_name(claim.study),
@@ -165,12 +161,12 @@ def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:
         of=tuple(part for part in of if part not in common),
         over=tuple(part for part in over if part not in common),
         published=Quantity(claim.value, unit),
-        here=here,
+        here=quantity(judged.interval or judged.measured, unit),
         state=STATES[judged.verdict.word],
         reason=_verdict_reason(judged),
         verdict=judged.verdict,
         runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
-        zone=_claim_zone(judged, here),
+        cells=judged.cells,
     )
 
 
@@ -209,30 +205,3 @@ def _verdict_reason(judged: Judged) -> VerdictReason:
     if claim.relation == "equal":
         return "within" if state == "holds" else "outside"
     return "bound met" if state == "holds" else "bound missed"
-
-
-def _claim_zone(judged: Judged, here: Quantity) -> Mapping[str, Any] | None:
-    """Return the places on a logarithmic scale whose middle is the published figure, or equal sides."""
-    claim, bound = judged.claim, judged.claim.value or 1.0
-    if here.value is None or here.value <= 0 or claim.kind == "structure":
-        return None
-    margin = math.log1p(judged.verdict.margin or claim.margin)
-    low, high = here.low or here.value, here.high or here.value
-    ends = [math.log(end / bound) for end in (low, here.value, high) if end > 0]
-    reach = min(max(LEAST_REACH, 2 * margin, *(1.15 * abs(end) for end in ends)), FARTHEST)
-    left, right = {
-        "equal": (-margin, margin),
-        "less": (-reach, 0.0),
-        "greater": (0.0, reach),
-    }[claim.relation]
-
-    def place(end: float) -> float:
-        return round(50 + 50 * max(-1.0, min(1.0, end / reach)), 1)
-
-    return {
-        "from": place(left),
-        "width": round(place(right) - place(left), 1),
-        "low": place(ends[0]),
-        "at": place(ends[len(ends) // 2]),
-        "high": place(ends[-1]),
-    }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from report.analysis import AnalysisRequest, analyse
-from report.page import gallery, whole_page
-from report.page.whole_page import write_gallery
+from report.page import whole_page
+from report.page.whole_page import gallery_sessions, write_gallery
 from tests.helpers.cases import MEASURED
 from tests.helpers.here import evidence_here
 
@@ -15,7 +15,7 @@ H200_CHECK, ON_CPU = "20261127-aee4d4", "20261126-6f810e"
 
 def test_real_cards_come_first_and_a_device_and_question_once():
     analysis = analyse(evidence_here(), AnalysisRequest(MEASURED))
-    chosen = gallery.gallery_sessions(analysis)
+    chosen = gallery_sessions(analysis)
     devices = {one.session: one.environment.device for one in analysis.on_record}
     kinds = [devices[session] for session in chosen]
     assert kinds == sorted(kinds, key="cpu".__eq__) and kinds.count("cuda") == 4

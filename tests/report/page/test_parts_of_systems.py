@@ -10,8 +10,9 @@ import pytest
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.buying.purchase import parse_purchase
 from report.compare.spread import missing_share
+from report.page.one import limits
 from report.page.one.cost import viewed as offers
-from report.page.parts import limits, ran
+from report.page.parts import ran
 from report.page.render import render
 from report.page.values import systems_of
 from report.page.whole_page import page_of
@@ -31,7 +32,7 @@ def analysed(name: str) -> Analysis:
 
 def test_a_device_is_held_against_paper_and_its_own_ceilings():
     found = analysed("ceilings")
-    shown = limits.view(found, systems_of(found))
+    shown = limits.viewed(found, systems_of(found))
     assert shown is not None
     (device,) = shown.devices
     assert device.measured and device.picture is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from report.charts.curves import CurvePanel, Curves
-from report.page.parts.limits import SheetRow, _picture
+from report.page.one.limits import SheetRow, _picture
 from report.trials.ceilings import RooflinePoint
 from tests.helpers.purposes import analysis_of
 

@@ -14,11 +14,11 @@ from report.charts.rows import ScaleRows
 from report.page.parts import uncertainty
 from report.page.parts.published import (
     MOST_ALONE,
+    MOST_BARS,
     PublishedView,
     view,
 )
-from report.page.parts.study_pictures import MOST_BARS
-from report.page.parts.verdicts import ClaimRow, claim_rows
+from report.page.parts.verdicts import claim_rows
 from report.page.render import render
 from report.page.values import systems_of
 from report.page.whole_page import page_of
@@ -63,23 +63,6 @@ def test_claims_that_do_not_hold_come_first_and_all_are_counted(judged: Analysis
     beside = counts.software + counts.another
     assert counts.met + beside + counts.ways + counts.cards + counts.others == len(judged.verdicts)
     assert [row.answer.state for row in found.answers].count("on another card") == counts.another > 0
-
-
-def within(row: ClaimRow) -> bool:
-    assert row.zone is not None
-    return bool(row.zone["from"] <= row.zone["at"] <= row.zone["from"] + row.zone["width"])
-
-
-def test_the_dot_of_a_claim_is_in_its_shaded_part_where_it_holds_and_outside_where_it_does_not(
-    judged: Analysis,
-):
-    drawn = [row for row in claim_rows(judged) if row.zone]
-    assert {row.state for row in drawn} == {"holds", "fails", "open"}
-    for row in drawn:
-        assert row.zone is not None
-        assert 0 <= row.zone["low"] <= row.zone["at"] <= row.zone["high"] <= 100
-        if row.state != "open":
-            assert within(row) == (row.state == "holds")
 
 
 def test_a_ratio_is_here_what_its_sides_measured(judged: Analysis):

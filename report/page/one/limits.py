@@ -1,4 +1,4 @@
-"""What limits the speed: each device's limits, and what each work waits for."""
+"""What a device reaches at most beside its paper, what each work waits for, and which limit it meets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from harness.record.published.cards import Card, find_card, peak_tflops
 from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
+from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.compare.partial_key import same_but
-from report.page.filters import of_each_key, work_name
-from report.page.values import Picture, Systems
+from report.page.filters import figure_text, of_each_key, work_name
+from report.page.one.answering import repeat_line
+from report.page.pictures import rows_picture
+from report.page.values import AnswerPage, Picture, Sentence, Systems
 from report.trials.ceilings import (
     RooflinePoint,
     Together,
@@ -84,7 +87,7 @@ class LimitsView:
     devices: tuple[DeviceLimits, ...]
 
 
-def view(analysis: Analysis, systems: Systems) -> LimitsView | None:
+def viewed(analysis: Analysis, systems: Systems) -> LimitsView | None:
     """Return what limits the cells on the page; null where nothing was measured."""
     cells = analysis.page_cells
     among = of_each_key(cells)
@@ -218,3 +221,52 @@ def _sheet(
         SheetRow("power", "W", power, max(watts, default=None)),
     ]
     return tuple(row for row in rows if row.paper is not None or row.measured is not None)
+
+
+# Page one
+
+
+def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
+    """Return the page of a device's limits; null where none was measured."""
+    devices = [device for device in devices_of(analysis) if device.measured]
+    if not devices:
+        return None
+    rows = [row for row in devices[0].sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
+    return AnswerPage(
+        headline=Sentence(
+            "limits-reached", {"own": systems.own[0], "rows": rows, "together": devices[0].all_reduce}
+        ),
+        picture=_limits_picture(devices[0]),
+        template="limits",
+        table=devices,
+        notes=(Sentence("limits-sure", {"runs": devices[0].runs}), Sentence("limits-use")),
+        following=repeat_line(analysis),
+        about={"device": devices[0].device},
+    )
+
+
+def _limits_picture(device: DeviceLimits) -> Picture | None:
+    """Shares of the paper where that is known, else the figures, each unit on a scale of its own."""
+    known = [row for row in device.sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
+    groups = []
+    for unit, rows in grouped_by(known, lambda row: "" if row.share else row.unit).items():
+        drawn = tuple(
+            ScaleRow(
+                row.name if row.name == "bandwidth" else f"{row.name} products",
+                (Mark(row.share or row.measured or 0.0),),
+                text=figure_text(row.share, "share") if row.share else figure_text(row.measured, row.unit),
+                small=figure_text(row.measured, row.unit) if row.share else "",
+            )
+            for row in rows
+        )
+        groups.append(RowGroup(unit, drawn))
+    if not groups:
+        return None
+    on_paper = any(row.share for row in known)
+    chart = ScaleRows(
+        tuple(groups),
+        "of the paper's peak" if on_paper else "",
+        (KeyEntry("measured", "measured"),),
+        reference=1.0 if on_paper else None,
+    )
+    return rows_picture(chart, "limits" if on_paper else "speeds")

@@ -1,24 +1,28 @@
-"""Curves of what was trained: a quality by time and by epoch, and how the speed grows with devices."""
+"""The pictures of several pages: rows of what was measured and published, and curves of what was trained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from harness.record import PRECISION_ORDER
+from harness.record import PRECISION_ORDER, Claim
 from harness.record import Curve as PublishedCurve
 from report import text
-from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
+from report.charts.rows import KeyEntry, Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import Form
 from report.compare.cells import Cell
 from report.compare.comparison import Comparison
-from report.page.filters import work_name
-from report.page.side_names import way_name
+from report.page.compared_view import way_name
+from report.page.filters import UNKNOWN, figure_text, work_name
 from report.page.values import NamedSystem, Picture, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
+LEAD = "lead"
+"""The name of page one's picture."""
+MOST_ROWS = 14
+"""Rows of page one's picture."""
 MOST_LINES = 8
 
 QUALITIES: dict[str, tuple[str, Form]] = {
@@ -30,17 +34,66 @@ QUALITIES: dict[str, tuple[str, Form]] = {
 CLOCK = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
 
 
-def workload_panels(cells: Sequence[Cell], analysis: Analysis, systems: Systems) -> tuple[CurvePanel, ...]:
-    """All curves of one workload's cells that have something to show."""
-    drawn = [
-        learning_panel(cells, analysis.evidence.claims.workload_curves(cells[0].key.workload), systems),
-    ]
-    return tuple(panel for panel in drawn if panel is not None)
+# Rows
 
 
-def panels_picture(name: str, shown: tuple[CurvePanel, ...], title: str = "") -> Picture:
-    """Return panels next to each other as one picture of that name."""
-    return Picture(name, Curves(shown), "; ".join(panel.title or panel.note for panel in shown), title)
+def look_of(cell: Cell, metric: str) -> Look:
+    """Hollow where the time of a whole training, or of an epoch, was projected from a part of it."""
+    part = metric == "protocol_seconds" or (
+        metric == "epoch_seconds" and not all(trial.epochs_trained for trial in cell.trials)
+    )
+    return "projected" if part and cell.length.projected else "measured"
+
+
+def published_row(claim: Claim, seconds: float, *, loader: bool) -> ScaleRow:
+    """A published time over `seconds`; `loader` says that another one fed it."""
+    value = claim.value or 0.0
+    note = ", ".join(filter(None, (claim.of.precision, "other loader" if loader else "")))
+    mark, said = Mark(value / seconds, look="published"), figure_text(value, "seconds")
+    return ScaleRow(
+        text.short_card(claim.of.card or UNKNOWN), (mark,), note, said, text.times(value / seconds)
+    )
+
+
+def key_of_systems(systems: Sequence[NamedSystem]) -> tuple[KeyEntry, ...]:
+    """Return the words of every look; a chart keeps the words that it uses."""
+    by_slot = {system.slot: system for system in reversed(systems)}
+    shown = [by_slot[slot] for slot in sorted(by_slot)]
+    return (
+        *(KeyEntry(one.title, "measured", one.slot) for one in shown),
+        *(KeyEntry(f"{one.title}, projected", "projected", one.slot) for one in shown),
+        KeyEntry("published, no range", "published"),
+    )
+
+
+def rows_picture(chart: ScaleRows, title: str, name: str = LEAD) -> Picture:
+    """Return rows as a picture, with what they show in words for those who cannot see them."""
+    said = (
+        (
+            group.label,
+            ", ".join(" ".join(filter(None, (row.label, row.note, row.text))) for row in group.rows),
+        )
+        for group in chart.groups
+    )
+    return Picture(name, chart, "; ".join(": ".join(filter(None, each)) for each in said), title)
+
+
+def groups_with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple[RowGroup, ...]:
+    """The first groups that have so many rows together, one at least."""
+    kept: list[RowGroup] = []
+    for group in groups:
+        if kept and sum(len(each.rows) for each in (*kept, group)) > most:
+            break
+        kept.append(group)
+    return tuple(kept)
+
+
+# Curves
+
+
+def curve_picture(panel: CurvePanel, title: str = "", name: str = LEAD) -> Picture:
+    """Return curves as a picture."""
+    return Picture(name, Curves((panel,)), panel.title or panel.note, title)
 
 
 def quality_over_time(runs: Sequence[tuple[str, TrialResult]], target: float) -> CurvePanel | None:

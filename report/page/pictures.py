@@ -8,6 +8,7 @@ from itertools import accumulate
 from harness.record import PRECISION_ORDER, Claim
 from harness.record import Curve as PublishedCurve
 from report import text
+from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import Form
@@ -91,9 +92,17 @@ def groups_with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple
 # Curves
 
 
-def curve_picture(panel: CurvePanel, title: str = "", name: str = LEAD) -> Picture:
-    """Return curves as a picture."""
-    return Picture(name, Curves((panel,)), panel.title or panel.note, title)
+def workload_panels(cells: Sequence[Cell], analysis: Analysis, systems: Systems) -> tuple[CurvePanel, ...]:
+    """All curves of one workload's cells that have something to show."""
+    drawn = [
+        learning_panel(cells, analysis.evidence.claims.workload_curves(cells[0].key.workload), systems),
+    ]
+    return tuple(panel for panel in drawn if panel is not None)
+
+
+def panels_picture(shown: tuple[CurvePanel, ...], title: str = "", name: str = LEAD) -> Picture:
+    """Return panels next to each other as one picture."""
+    return Picture(name, Curves(shown), "; ".join(panel.title or panel.note for panel in shown), title)
 
 
 def quality_over_time(runs: Sequence[tuple[str, TrialResult]], target: float) -> CurvePanel | None:

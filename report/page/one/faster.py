@@ -27,10 +27,10 @@ from report.page.one.answering import limiting_shares, repeat_line, runs_of, tog
 from report.page.parts.studies import published_times
 from report.page.pictures import (
     MOST_ROWS,
-    curve_picture,
     groups_with_room,
     key_of_systems,
     look_of,
+    panels_picture,
     published_row,
     rows_picture,
     scaling_panel,
@@ -194,7 +194,7 @@ def _class_headline(view: ComparedView) -> Sentence:
 
 def _picture(view: ComparedView, analysis: Analysis) -> Picture | None:
     if view.comparison.factor == "gpus" and (curve := scaling_panel(view.comparison, view.sides)):
-        return curve_picture(curve, "scaling")
+        return panels_picture((curve,), "scaling")
     if view.by_rows and not view.ordered:
         return _strip_picture(view)
     beside = published_times(analysis)

@@ -10,7 +10,7 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.page.compared_view import named_works
 from report.page.one.answering import limiting_shares, repeat_line, runs_of
-from report.page.pictures import curve_picture, quality_over_time
+from report.page.pictures import panels_picture, quality_over_time
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
 from report.stats.equivalence import Verdict
 from report.trials.key import VIRTUAL_RANKS
@@ -64,7 +64,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     curve = quality_over_time(runs, targets[at])
     return AnswerPage(
         headline=_headline(view, systems),
-        picture=curve_picture(curve, "reach") if curve else None,
+        picture=panels_picture((curve,), "reach") if curve else None,
         template="reach",
         table=view,
         notes=(

@@ -15,7 +15,7 @@ from report.charts.curves import CurveLine, CurvePanel, CurvePoints, Curves
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
 from report.page.filters import GIB, of_each_key, work_name
-from report.page.pictures import curve_picture, learning_panel
+from report.page.pictures import panels_picture, workload_panels
 from report.page.values import NamedSystem, Picture, Systems, rate_unit
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -76,13 +76,13 @@ def _workload(
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
     kinds = of_each_key(cells)
     own = read_workload(workload)
-    learned = learning_panel(cells, analysis.evidence.claims.workload_curves(workload), systems)
+    shown = workload_panels(cells, analysis, systems)
     named = [(work_name(cell, kinds), cell) for cell in cells]
     return WorkloadView(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
-        curves=curve_picture(learned, name=f"{anchor}-more") if learned else None,
+        curves=panels_picture(shown, name=f"{anchor}-more") if shown else None,
         rows=tuple(named),
         unit=rate_unit(cells[0]),
         batches=tuple(batch_sweeps(mine, failed)),

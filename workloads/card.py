@@ -16,6 +16,7 @@ from __future__ import annotations
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -122,14 +123,8 @@ class Parts:
                     step = card_faults.replay_training_step(arithmetic, label, self.device, small=self.small)
                     self.record["replays"].append(step)
             if arithmetic != self.left_out:
-                self._time_part(
-                    "product",
-                    f"gemm_{arithmetic}_tflops",
-                    1e12,
-                    lambda: square(dtype, self.device, self.largest),
-                    self.seconds,
-                    arithmetic,
-                )
+                operands = partial(square, dtype, self.device, self.largest)
+                self._time_part("product", f"gemm_{arithmetic}_tflops", operands, self.seconds, arithmetic)
         except Failed as lacking:
             self.record["lacking"][arithmetic] = str(lacking)[:200]
 
@@ -145,19 +140,16 @@ class Parts:
     def _copies(self) -> None:
         device, seconds = self.device, COPY_SECONDS_SHARE * self.seconds
         within, over = self.copy_bytes or COPY_BYTES[device.type], self.copy_bytes or HOST_BYTES
-        self._time_part("copy", "copy_gb_per_second", 1e9, lambda: copies(device, within), seconds)
+        self._time_part("copy", "copy_gb_per_second", partial(copies, device, within), seconds)
         for operation, back in (("host-to-device", False), ("device-to-host", True)):
             if device.type == "cuda":
                 name = f"{operation.replace('-', '_')}_pinned_gb_per_second"
-                self._time_part(
-                    operation, name, 1e9, lambda back=back: link_copies(device, over, back=back), seconds
-                )
+                self._time_part(operation, name, partial(link_copies, device, over, back=back), seconds)
 
     def _time_part(
         self,
         operation: str,
         name: str,
-        unit: float,
         make: Callable[[], TimedOperation],
         seconds: float,
         arithmetic: str | None = None,
@@ -167,7 +159,8 @@ class Parts:
             timed = make()
             part = sample_calls(timed, seconds, self.device)
         settled = part["sample_us"][len(part["sample_us"]) // 2 :]
-        self.rates[name] = timed.amount * part["calls_per_sample"] / max(1, median(settled)) * 1e6 / unit
+        rate = timed.amount * part["calls_per_sample"] / max(1, median(settled)) * 1e6
+        self.rates[name] = rate / (1e12 if name.endswith("tflops") else 1e9)
         self.record["parts"].append({"operation": operation, "arithmetic": arithmetic, **part})
 
 

@@ -7,7 +7,14 @@ on zeros and runs faster, so the operands are normals, four pairs in turn. `copy
 device's memory, of blocks that no cache holds, reading and writing counted, and on a GPU copies from the
 host, one way counted. `all-reduce` has a rank on each of several devices, or two processes and more on a CPU:
 their sums of one message are timed size by size, and the fastest size is then measured as long, in steps
-whose samples are its bytes (`parts/all_reduce.py`).
+whose samples are its bytes.
+
+Of each size a sample is as many calls one after the other as take about 10 ms; rank 0 says how many, and its
+clock counts. The time of a call gives two bandwidths, as nccl-tests defines them (its doc/PERFORMANCE.md):
+the algorithm bandwidth is the message's bytes over that time; the bus bandwidth is it times 2 (n - 1) / n on
+n ranks, which is what each link carries and may be held against the hardware's, whatever n is. The message is
+zeros, the only number that stays finite however often all ranks sum it; that the ranks' sum is right is seen
+on other numbers beforehand.
 
 This is no upper bound of the hardware, but what the installed software reached on it in that time.
 """
@@ -15,28 +22,29 @@ This is no upper bound of the hardware, but what the installed software reached 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 import torch
 from torch import distributed
 
-from parts import all_reduce, launcher, ranks
-from parts.device import choose, choose_own, facts, seed_everything, software
+from parts import launcher, ranks
+from parts.device import choose, choose_own, seed_everything
 from parts.launcher import Place
 from parts.numerics import precision
-from parts.timing import kernels
+from parts.timing import profiler
 from parts.timing.clock import Clock
-from parts.timing.measurement import make_measurement
 from parts.timing.operations import (
     HOST_BYTES,
     ProductShape,
+    TimedOperation,
     calls_per_step,
     copies,
     fastest_product,
     link_copies,
     measure_operation,
     protocol_steps,
-    run_steps,
     time_calls,
 )
 
@@ -46,6 +54,13 @@ LONG = 4
 """One side of a transformer's layers is this many times the others."""
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 HOST_COPIES = 10
+LARGEST_MESSAGE_BYTES = {"cpu": 16 * 2**20, "cuda": 256 * 2**20}
+MESSAGE_SIZES = 9
+"""Each half of the next: on a GPU from 1 MiB on, on a CPU from 64 KiB."""
+WARM_UP_CALLS = 5
+SAMPLES = 20
+SAMPLE_SECONDS = 0.01
+CHECKED_NUMBERS = 1024
 TYPES = {
     label: (numerics.arithmetic[0], numerics.weights)
     for label, numerics in precision.PRECISIONS.items()
@@ -103,7 +118,7 @@ def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any])
         ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
-    return {**measured, "ceilings": ceilings, "kernels": kernels.kernel_time(again, device)}
+    return {**measured, "ceilings": ceilings, "kernels": profiler.kernel_time(again, device)}
 
 
 def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
@@ -114,46 +129,94 @@ def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> 
     seed_everything(trial.seed)
     with ranks.process_group(place, device, gradients=True), torch.no_grad():
         with trial.phase("first_step"):
-            all_reduce.check(place, device)
+            check_sums(place, device)
         with trial.phase("sweep"):
-            largest_bytes = options["largest_message_bytes"] or all_reduce.LARGEST_BYTES[device.type]
-            sizes = all_reduce.sweep(device, largest_bytes)
-        fastest = all_reduce.fastest_size(sizes, device)
-        message = all_reduce.message(fastest.message_bytes, device)
-        all_reduce.seconds(message, all_reduce.WARM_UP_CALLS)
-
-        def call() -> torch.Tensor:
-            distributed.all_reduce(message)
-            return message
-
+            largest_bytes = options["largest_message_bytes"] or LARGEST_MESSAGE_BYTES[device.type]
+            halvings = reversed(range(MESSAGE_SIZES))
+            sizes = [sample_size(largest_bytes // 2**halved, device) for halved in halvings]
+        fastest = fastest_size(sizes, device)
+        operation = message_sum(fastest.message_bytes, device)
+        time_calls(operation, WARM_UP_CALLS, device)
         clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
         over = ranks.SharedEnd(clock, place).limit_reached
         trial.stage("train")
         distributed.barrier()
-        bytes_per_step = fastest.calls_per_sample * fastest.message_bytes
-        epochs = run_steps(clock, call, fastest.calls_per_sample, bytes_per_step, over)
-        trial.stage("collect")
-        found = all_reduce.facts(sizes)
-    series = clock.series()
-    gb_per_second = series["window"]["samples"] / series["window"]["seconds"] / 1e9
-    measured = make_measurement(
-        clock,
-        epochs,
-        dict(series, losses=[]),
-        device=facts(trial.asked["device"], device),
-        versions=software(),
-        precision=dict(arithmetic, output_dtypes={}, parameter_dtypes={}, method="none"),
-        data={"name": "zeros"},
-        sample_unit="byte",
-        samples_per_step=bytes_per_step,
-        structure={"message_bytes": fastest.message_bytes},
-        ranks=ranks.rank_entries(place, place.count, clock),
-    )
+        known = {"data": {"name": "zeros"}, "sample_unit": "byte"}
+        calls = fastest.calls_per_sample
+        measured, rate = measure_operation(clock, operation, calls, arithmetic, over, **known)
+        found = {**backend(), "sizes": [asdict(size) for size in sizes]}
     ceilings = {
-        "all_reduce_algorithm_gb_per_second": gb_per_second,
-        "all_reduce_bus_gb_per_second": gb_per_second * all_reduce.bus_factor(place.count),
+        "all_reduce_algorithm_gb_per_second": rate / 1e9,
+        # nccl-tests, doc/PERFORMANCE.md.
+        "all_reduce_bus_gb_per_second": rate / 1e9 * 2 * (place.count - 1) / place.count,
     }
-    return dict(measured, ceilings=ceilings, all_reduce=found)
+    entries = ranks.rank_entries(place, place.count, clock)
+    return dict(measured, ranks=entries, ceilings=ceilings, all_reduce=found)
+
+
+@dataclass(frozen=True)
+class SizeSamples:
+    """The samples of one message size, each of so many calls."""
+
+    message_bytes: int
+    calls_per_sample: int
+    sample_us: list[int]
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Algorithm bandwidth by the median sample."""
+        return self.message_bytes * self.calls_per_sample / median(self.sample_us) * 1e6
+
+
+def check_sums(place: Place, device: torch.device) -> None:
+    """Raise Failed where the ranks' sum of their numbers is another than it must be."""
+    numbers = torch.full((CHECKED_NUMBERS,), place.rank + 1.0, device=device)
+    distributed.all_reduce(numbers)
+    right = place.count * (place.count + 1) / 2
+    if not bool((numbers == right).all()):
+        raise Failed("error", f"{place.count} ranks sum 1 to {place.count} to {numbers[0].item():g}")
+
+
+def message_sum(message_bytes: int, device: torch.device) -> TimedOperation:
+    """Return the sum of one message in fp32, as the gradients that DistributedDataParallel shares mostly
+    are."""
+    message = torch.zeros(message_bytes // 4, device=device)
+
+    def call() -> torch.Tensor:
+        distributed.all_reduce(message)
+        return message
+
+    return TimedOperation(call, message_bytes, {"message_bytes": message_bytes}, torch.float32)
+
+
+def sample_size(message_bytes: int, device: torch.device) -> SizeSamples:
+    """Return the samples of one size, after calls that are not counted."""
+    operation = message_sum(message_bytes, device)
+    time_calls(operation, WARM_UP_CALLS, device)
+    calls = agree_on(round(SAMPLE_SECONDS / time_calls(operation, WARM_UP_CALLS, device)) or 1, device)
+    seconds = [calls * time_calls(operation, calls, device) for _ in range(SAMPLES)]
+    return SizeSamples(message_bytes, calls, [max(1, round(each * 1e6)) for each in seconds])
+
+
+def fastest_size(sizes: list[SizeSamples], device: torch.device) -> SizeSamples:
+    """Return the size of the highest bandwidth by rank 0's clock, which all ranks take."""
+    rates = [size.bytes_per_second for size in sizes]
+    return sizes[agree_on(rates.index(max(rates)), device)]
+
+
+def agree_on(number: int, device: torch.device) -> int:
+    """Return rank 0's number on every rank."""
+    shared = torch.tensor([number], device=device)
+    distributed.broadcast(shared, src=0)
+    return int(shared[0])
+
+
+def backend() -> dict[str, str | None]:
+    """Return what sums, and its version where it has one; torch calls RCCL nccl, too."""
+    if distributed.get_backend() == "gloo":
+        return {"backend": "gloo", "backend_version": None}
+    version = ".".join(map(str, torch.cuda.nccl.version()))
+    return {"backend": "rccl" if torch.version.hip else "nccl", "backend_version": version}
 
 
 def shapes(largest: int) -> Iterator[ProductShape]:

@@ -28,9 +28,9 @@ import torchvision
 from torch import distributed, nn
 
 from parts import launcher, ranks
-from parts.chexnet import feed, training, weights
+from parts.chexnet import feed, training
 from parts.chexnet.loading import TorchLoading
-from parts.chexnet.network import BLOCKS
+from parts.chexnet.network import BLOCKS, neutral_weights
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
 from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
@@ -159,7 +159,7 @@ def pretrained_arrays(content: bytes) -> dict[str, np.ndarray]:
     state = {re.sub(r"(norm|conv)\.([12])\.", r"\1\2.", name): value for name, value in state.items()}
     return {
         name: array if name.startswith("head/") else state[torch_name(name)].numpy()
-        for name, array in weights.neutral().items()
+        for name, array in neutral_weights().items()
     }
 
 

@@ -59,13 +59,15 @@ from parts.training.cifar_protocol import (
 )
 from parts.training.fastai_learner import (
     Input,
+    Loaders,
     Measured,
+    Preparation,
     Rehearsal,
     ScaleRecorder,
     kernel_time,
+    loaders,
     precision_callbacks,
 )
-from parts.training.images import Loaders, Preparation, loaders
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"
 ABOUT = "A ResNet with a pretrained, frozen body learns CIFAR-100's 100 classes (Bhutani 2019)."

@@ -13,14 +13,16 @@ from __future__ import annotations
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts here)
 
 import contextlib
+import hashlib
 import os
 import random
 import re
+import stat
 import string
 import sys
 from typing import Any
 
-from parts.program import child, tree
+from parts.program import child
 from parts.program.reading import Figures, Reader, figures
 
 TITLE = "A published program, run as it is"
@@ -48,7 +50,7 @@ def _run_copy(trial: TrialProcess, program: dict, place: str) -> dict[str, Any]:
     trial.stage("collect")
     _wrote_outside(trial, watched)
     hearing.check_end(copy, ended)
-    changed = files != tree.blobs(copy, files)
+    changed = files != read_blobs(copy, files)
     if program["read"].get("file"):
         hearing.reader.read_file(os.path.join(copy, program["read"]["file"]))
     found = figures(hearing.reader, _product(program["samples_per_step"], names))
@@ -92,8 +94,8 @@ def _run_words(trial: TrialProcess, words: list, copy: str, own: dict, hearing: 
 
 def _copy_source(trial: TrialProcess, program: dict, place: str) -> tuple:
     copy = child.copy_program(trial, program["folder"], place)
-    files = tree.blobs(copy)
-    found = tree.tree_id(files)
+    files = read_blobs(copy)
+    found = tree_id(files)
     if found != program["tree"]:
         trees = f"is tree {found[:12]} where {program['tree'][:12]} was published"
         raise Failed("bad-data", f"its source {trees}: remove '{program['folder']}' from the data folder")
@@ -130,6 +132,60 @@ def _generate(path: str, letters: int, seed: int) -> None:
     alphabet = string.ascii_letters + ",.;:!?-'&$3" + "     \n"
     with open(path, "w", encoding="ascii") as file:
         file.write("".join(random.choices(alphabet, k=letters)))
+
+
+Blobs = dict
+"""By path, with "/" between its parts: a file's mode as git writes it, and its blob's id."""
+
+
+def read_blobs(folder: str, paths: object = None) -> Blobs:
+    """Return all files and links of a folder, or those of some paths that are there."""
+    found = {}
+    for path in _walked(folder) if paths is None else paths:
+        place = os.path.join(folder, path)
+        if os.path.lexists(place) and not (os.path.isdir(place) and not os.path.islink(place)):
+            found[path] = _blob(place)
+    return found
+
+
+def tree_id(files: Blobs) -> str:
+    """Return the id that git gives a tree of these files."""
+    entries = []
+    folders = {}
+    for path, (mode, blob) in files.items():
+        name, _, rest = path.partition("/")
+        if rest:
+            folders.setdefault(name, {})[rest] = (mode, blob)
+        else:
+            entries.append((name.encode(), mode, blob))
+    below = [(name.encode() + b"/", "40000", tree_id(inner)) for name, inner in folders.items()]
+    body = b"".join(
+        b"%s %s\0%s" % (mode.encode(), name.rstrip(b"/"), bytes.fromhex(blob))
+        for name, mode, blob in sorted(entries + below)
+    )
+    return _object("tree", body)
+
+
+def _walked(folder: str) -> list:
+    paths = []
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        for name in files + links:
+            paths.append(os.path.relpath(os.path.join(place, name), folder).replace(os.sep, "/"))
+    return paths
+
+
+def _blob(path: str) -> tuple:
+    if os.path.islink(path):
+        return "120000", _object("blob", os.fsencode(os.readlink(path)))
+    with open(path, "rb") as file:
+        blob = _object("blob", file.read())
+        runs = os.fstat(file.fileno()).st_mode & stat.S_IXUSR
+    return "100755" if runs else "100644", blob
+
+
+def _object(kind: str, body: bytes) -> str:
+    return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(body)) + body).hexdigest()
 
 
 class Hearing(child.ProgramLog):

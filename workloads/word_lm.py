@@ -26,14 +26,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import _VF, nn
 
 from parts.device import choose, facts, seed_everything, software
 from parts.inputs import datasets
-from parts.networks.recurrent import LSTM
 from parts.numerics import flops, precision
 from parts.numerics.update import SgdStep, clipped_sgd
-from parts.timing import kernels
+from parts.timing import profiler
 from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
 
@@ -59,6 +58,35 @@ VOCABULARY_MULTIPLE = {"apex": 1, "tensor-core": 8}
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 State = tuple[torch.Tensor, ...]
+
+
+class LSTM(nn.LSTM):
+    """torch's LSTM, in bf16 where autocast is entered with it.
+
+    Autocast casts a fused recurrent layer to fp16 on CUDA and HIP, whatever type it was entered with. Under
+    bf16 this layer leaves it and casts input, state and weights itself; the gradients of the weights come
+    back in the weights' own type.
+    """
+
+    def forward(self, sequence: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        """Return output and state as torch's layer gives them."""
+        kind, dtype = sequence.device.type, torch.bfloat16
+        entered = kind != "meta" and torch.is_autocast_enabled(kind)
+        if not entered or torch.get_autocast_dtype(kind) is not dtype:
+            return super().forward(sequence, state)
+        with torch.autocast(kind, enabled=False):
+            output, *states = _VF.lstm(
+                sequence.to(dtype),
+                tuple(part.to(dtype) for part in state),
+                [weight.to(dtype) for weight in self._flat_weights],
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+                self.batch_first,
+            )
+        return output, tuple(states)
 
 
 class LanguageModel(nn.Module):
@@ -199,7 +227,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         quality_name="perplexity",
         tested={"test_quality": test_quality},
         flops=operations,
-        kernels=kernels.kernel_time(again, device),
+        kernels=profiler.kernel_time(again, device),
         notes=["cached batches: nothing is validated"] if train.fixed else [],
     )
 

@@ -101,12 +101,16 @@ def run_name(session: str, trial_id: str, attempt: int) -> str:
     return f"gpudyno-{session}-{trial_id}.a{attempt}"
 
 
+PROGRAMS = ("own_program", "program")
+"""Workloads that need an interpreter alone, and run on every stack as they are."""
+
+
 def workload_file(workload: str, own_folder: str | None) -> str:
     """Return a workload's file below the workloads' folder: the stack's own version, where it has some.
 
     A framework's has the framework in its name, so that no two files have one.
     """
-    if own_folder is None:
+    if own_folder is None or workload in PROGRAMS:
         return f"{workload}.py"
     within, _, framework = own_folder.rpartition("/")
     return (

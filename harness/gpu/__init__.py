@@ -5,48 +5,26 @@ Probe and sampler run where our packages are not: they need the standard library
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from harness.device_kinds import DeviceKind
+from harness.files import Files
+from harness.gpu import amd, nvidia, nvml
 
 
-def number(answer: Any) -> int:
-    """Return a count as drivers give them; raises TypeError for any other shape."""
-    if not isinstance(answer, int) or answer < 0:
-        raise TypeError("no count")
-    return int(answer)
+class CardMaker(NamedTuple):
+    """How a maker's cards are found: all of them with their fields, and the watched ones by their marks."""
+
+    describe: Callable[[Files], list[dict[str, Any]]]
+    watch: Callable[[list[str]], Any]
 
 
-def text(answer: Any) -> str:
-    """Return a text as drivers give it; raises TypeError for any other shape."""
-    if not isinstance(answer, str | bytes):
-        raise TypeError("no text")
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer
-
-
-def handle(answer: Any) -> Any:
-    """Return what only its library reads."""
-    return answer
-
-
-def query(
-    library: Any,
-    name: str,
-    *arguments: Any,
-    read: Callable[[Any], Any] = number,
-    missing: dict[str, str] | None = None,
-    what: str = "",
-) -> Any:
-    """Return what `read` finds in a driver's answer; None where it finds none, the reason in `missing`."""
-    question = getattr(library, name, None)
-    reason = "the library is older"
-    if question is not None:
-        try:
-            return read(question(*arguments))
-        except (TypeError, AttributeError, LookupError, ValueError):
-            reason = "the driver's answer has another shape"
-        except Exception as error:
-            # The library raises ctypes' and Unicode's errors beside its own when a driver goes away.
-            reason = type(error).__name__
-    if missing is not None:
-        missing.setdefault(what, reason)
-    return None
+MAKERS: Mapping[DeviceKind, CardMaker] = {
+    "cuda": CardMaker(
+        lambda files: nvidia.describe(nvml.load_library(), files),
+        lambda marks: nvidia.NvidiaCards(nvml.load_library(), marks),
+    ),
+    "rocm": CardMaker(amd.describe, amd.AmdCards),
+}
+"""Whose cards are described and watched: a row for each kind of device but the processor."""

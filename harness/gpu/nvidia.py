@@ -7,8 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.files import Files, unit_hash
-from harness.gpu import handle, number, query, text
-from harness.gpu.nvml import NvmlDevice, driver_session, find_units, first_mode, in_mig_mode, open_driver
+from harness.gpu.nvml import (
+    NvmlDevice,
+    driver_session,
+    find_units,
+    first_mode,
+    handle,
+    in_mig_mode,
+    number,
+    open_driver,
+    query,
+    text,
+)
 
 POLICIES = ("POWER", "THERMAL", "SYNC_BOOST", "BOARD_LIMIT", "LOW_UTILIZATION", "RELIABILITY")
 REASONS = (

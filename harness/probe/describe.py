@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from harness.files import Files
-from harness.gpu import amd, nvml
-from harness.gpu.makers import MAKERS
+from harness.gpu import MAKERS, amd, nvml
 from harness.probe import cpu
 from harness.probe.system import describe_system, is_container
 

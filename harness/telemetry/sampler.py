@@ -24,7 +24,7 @@ from typing import IO, Any
 import psutil
 
 from harness.device_kinds import DEVICE_KINDS, DeviceKind
-from harness.gpu.makers import MAKERS
+from harness.gpu import MAKERS
 from harness.probe.system import load_average
 
 SLOW_EVERY = 10

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from harness.record import Series
-from workloads.parts.timing.level import LOOK_EVERY_SECONDS, level_held
+from tests.helpers.workload_runner import module
+
+clock = module("parts.timing.step_clock")
 
 STEP_SECONDS = 0.1
 Shape = Callable[[np.random.Generator, int], NDArray[np.float64]]
@@ -26,8 +28,8 @@ def drawn(rng: np.random.Generator, shape: Shape, seconds: float) -> Series:
 def until_held(rng: np.random.Generator, shape: Shape, least: float, most: float) -> Series:
     """Return a window that ends where its level has held, looked at as the workload's clock does."""
     steps, seconds = drawn(rng, shape, most).values(), least
-    while seconds < most and not level_held(steps[: round(seconds / STEP_SECONDS)]):
-        seconds += LOOK_EVERY_SECONDS
+    while seconds < most and not clock.level_held(steps[: round(seconds / STEP_SECONDS)]):
+        seconds += clock.LOOK_EVERY_SECONDS
     return Series.from_microseconds(steps[: round(min(seconds, most) / STEP_SECONDS)])
 
 

@@ -15,7 +15,6 @@ import pytest
 from tests.helpers.workload_runner import module
 
 network = module("parts.chexnet.network")
-weights = module("parts.chexnet.weights")
 synthetic = module("parts.chexnet.synthetic")
 protocol = module("parts.chexnet.protocol")
 arithmetic = module("parts.numerics.arithmetic")
@@ -37,18 +36,18 @@ def test_the_network_has_the_published_body_and_the_head_of_fourteen():
 
 
 def test_the_weights_are_those_of_one_safetensors_file_whose_hash_is_asserted(monkeypatch):
-    arrays = weights.neutral()
-    content = weights.file_of(arrays)
-    assert hashlib.sha256(content).hexdigest() == weights.SHA256
+    arrays = network.neutral_weights()
+    content = network.safetensors_file(arrays)
+    assert hashlib.sha256(content).hexdigest() == network.WEIGHTS_SHA256
     (length,) = struct.unpack("<Q", content[:8])
     header, numbers = json.loads(content[8 : 8 + length]), content[8 + length :]
     assert header.keys() == arrays.keys()
     for name, array in arrays.items():
         first, last = header[name]["data_offsets"]
         assert np.array_equal(np.frombuffer(numbers[first:last], "<f4").reshape(array.shape), array)
-    monkeypatch.setattr(weights, "SEED", 122)
+    monkeypatch.setattr(network, "WEIGHTS_SEED", 122)
     with pytest.raises(trial.Failed, match="where e8a3501838cc"):
-        weights.neutral()
+        network.neutral_weights()
 
 
 def test_the_same_images_come_whatever_the_number_of_devices():

@@ -67,7 +67,7 @@ TRAINERS = {
 GIVEN = f"""
 import json, sys
 import numpy as np
-from parts.chexnet import synthetic, network, protocol, weights
+from parts.chexnet import synthetic, network, protocol
 terms = protocol.Terms(sys.argv[1], protocol.FAIR, "fp32-ieee", {IMAGES}, 1, "single", 224)
 images, labels = synthetic.batch(range({IMAGES}), terms)
 """
@@ -79,7 +79,7 @@ names = dict(scale="weight", shift="bias", mean="running_mean", variance="runnin
 state = {{}}
 owners = [name for name, module in net.named_modules() if hasattr(module, "weight")]
 for owner, layer in zip(owners, network.layers(), strict=True):
-    for name, array in weights.neutral().items():
+    for name, array in network.neutral_weights().items():
         if name.rsplit("/", 1)[0] == layer.name:
             part = name.rsplit("/", 1)[1]
             state[owner + "." + names.get(part, part)] = torch.from_numpy(array)
@@ -101,12 +101,12 @@ print(json.dumps(dict(outputs=outputs, losses=losses)))
 """
 
 FOUND = f"""
-trainer.load(weights.neutral())
+trainer.load(network.neutral_weights())
 before = trainer.outputs(images)
 batch = trainer.arrange((images, labels))
 losses = [trainer.step(*batch) for _ in range({STEPS})]
 losses = [loss.asscalar() if hasattr(loss, "asscalar") else getattr(loss, "array", loss) for loss in losses]
-trainer.load(weights.neutral())
+trainer.load(network.neutral_weights())
 again = trainer.outputs(images)
 print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list(map(float, losses)))))
 """

@@ -167,7 +167,7 @@ from types import SimpleNamespace
 sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import torch
-from parts.timing import kernels
+from parts.timing import profiler
 
 def event(name, begin, length, kind="kernel", annotation=False, device="CUDA"):
     return SimpleNamespace(
@@ -192,9 +192,9 @@ class Profile:
     def stop(self):
         self.profiler = SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: EVENTS))
 
-gpu, own = SimpleNamespace(type="cuda"), kernels.kernel_time
-torch.cuda.synchronize, kernels.profile, kernels.SECONDS = lambda device: None, Profile, 60.0
-kernels.kernel_time = lambda step, device: own(step, gpu)
+gpu, own = SimpleNamespace(type="cuda"), profiler.kernel_time
+torch.cuda.synchronize, profiler.profile, profiler.SECONDS = lambda device: None, Profile, 60.0
+profiler.kernel_time = lambda step, device: own(step, gpu)
 workload = importlib.import_module({name!r})
 if hasattr(workload, "kernel_time"):
     of_fit = workload.kernel_time

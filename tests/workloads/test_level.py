@@ -11,7 +11,7 @@ from harness.summary import steady_state as steady_states
 from harness.summary.steady_state import steady_state
 from tests.helpers.workload_runner import module
 
-level = module("parts.timing.level")
+level = module("parts.timing.step_clock")
 
 STEP_SECONDS = 0.3
 LEAST, MOST = 75.0, 300.0
@@ -64,7 +64,7 @@ def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():
 @pytest.mark.parametrize("of", ["SECONDS", "STEPS", "SHARE"])
 def test_both_ask_for_the_same_seconds_steps_share_and_tolerance(of):
     assert getattr(steady_states, f"LEAST_{of}") == getattr(level, f"HELD_{of}")
-    assert steady_states.TOLERANCE == level.TOLERANCE
+    assert steady_states.TOLERANCE == level.LEVEL_TOLERANCE
 
 
 def window(us: np.ndarray) -> np.ndarray:

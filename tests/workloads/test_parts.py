@@ -95,11 +95,12 @@ tell([timed._keep(loss).untyped_storage().nbytes() for loss in losses])
 
 LEAST_AND_MOST = """
 now = 0
-from parts.timing import clock, level, step_clock
+from parts.timing import clock, step_clock
 
 looks = []
 step_clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
-step_clock.level_held = lambda *steps: looks.append(round(now)) or level.level_held(*steps)
+held = step_clock.level_held
+step_clock.level_held = lambda *steps: looks.append(round(now)) or held(*steps)
 
 def ended(seconds_of_step):
     global now
@@ -295,10 +296,10 @@ def test_a_frozen_body_trains_its_batch_norms_alone_at_a_tenth_of_the_head_s_rat
 
 
 RECURRENT = """
-from parts.networks import recurrent
+import word_lm
 
 def called(dtype):
-    layer, fused, told = recurrent.LSTM(4, 4, 2), torch._VF.lstm, {}
+    layer, fused, told = word_lm.LSTM(4, 4, 2), torch._VF.lstm, {}
     def watched(sequence, state, weights, *more):
         told["types"] = sorted({str(part.dtype) for part in (sequence, *state, *weights)})
         told["autocast"] = torch.is_autocast_enabled("cpu")

@@ -18,7 +18,7 @@ from tests.helpers import wait_for
 from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, ran, repository
 from tests.helpers.workload_runner import WORKLOADS, module
 
-child, tree = module("parts.program.child"), module("parts.program.tree")
+child, program = module("parts.program.child"), module("program")
 reading = module("parts.program.reading")
 HOLD = (
     "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
@@ -322,4 +322,4 @@ def test_a_tree_has_the_id_that_git_gives_it(tmp_path):
     (there / "code" / "b0").chmod(0o755)
     for words in (("add", "--all"), ("write-tree", "--prefix=code/")):
         done = subprocess.run(["git", "-C", str(there), *words], capture_output=True, text=True, check=True)
-    assert tree.tree_id(tree.blobs(str(there / "code"))) == done.stdout.strip()
+    assert program.tree_id(program.read_blobs(str(there / "code"))) == done.stdout.strip()

@@ -21,11 +21,10 @@ from harness.data.datasets import find_dataset
 from harness.record.events import read_spans
 from tests.helpers.workload_runner import DATA, WORKLOADS, Ended, module, run, trial
 
-ANY_PYTHON = ("parts.trial", "parts.inputs.datasets", "parts.timing.level")
 HEAD = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts import trial as trial_part\n"
 SCRIPT = HEAD + "def run(trial):\n    trial.stage('train')\n    {body}\ntrial_part.main(run)\n"
 
-trial_part, datasets, _ = (module(name) for name in ANY_PYTHON)
+trial_part, datasets = module("parts.trial"), module("parts.inputs.datasets")
 
 
 def end_of(folder: Path, body: str, **told: object) -> Ended:
@@ -164,14 +163,13 @@ def test_the_installed_packages_are_found_with_and_without_metadata():
     assert "pydantic-core" in found
 
 
-@pytest.mark.parametrize("name", ANY_PYTHON)
-def test_what_old_frameworks_share_is_written_for_python_3_6(name):
-    text = (WORKLOADS / f"{name.replace('.', '/')}.py").read_text()
-    lowest = (3, 7) if sys.version_info >= (3, 13) else (3, 6)
-    tree = ast.parse(text, feature_version=lowest)
-    imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert "__future__" not in imported
-    assert "dataclasses" not in imported
+SAID = "Python 3.7 syntax"
+OLD = [path for path in sorted(WORKLOADS.rglob("*.py")) if SAID in path.read_text()]
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
+def test_what_says_so_is_written_for_python_3_7(path):
+    ast.parse(path.read_text(), feature_version=(3, 7))
 
 
 def test_the_hash_of_the_sources_is_that_of_each_imported_file(tmp_path):

@@ -4,7 +4,7 @@ A workload imports this first, then its framework, and ends with `main(run)`. `r
 returns the measurement's own part as a dict; `main` adds what every workload reports alike and writes
 `measurement.json` last, whole or not at all. Whatever goes wrong becomes `failure.json` and exit code 1.
 
-Standard library and Python 3.6 syntax only: the oldest frameworks run there.
+Standard library and Python 3.7 syntax only: the oldest frameworks run there.
 """
 
 import contextlib

@@ -11,9 +11,6 @@ from harness.errors import DataError, MachineError, NoNetwork, UserError
 from harness.record.published.program import Program
 from harness.run import source_tree
 from tests.helpers.programs import TRAINS, fields, git, repository
-from tests.helpers.workload_runner import module
-
-tree = module("parts.program.tree")
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 

@@ -6,15 +6,24 @@ and its output is joined to its input along the channels. The stem ends in a max
 every second one, a transition in a mean over 2 × 2, the last block in a norm, a ReLU and a mean over all
 pixels. Edges are padded to the same size, no convolution has a bias, every norm has the epsilon below.
 
-Python 3.7 syntax, and no framework.
+Weights have names as in a safetensors file: `stem/conv/weight` is (outputs, inputs, height, width),
+`head/weight` (outputs, inputs); a norm has `scale`, `shift`, `mean` and `variance`.
+
+Python 3.7 syntax; NumPy, and no framework.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from parts.chexnet.protocol import CLASSES
+from parts.trial import Failed
 
 BLOCKS = (6, 12, 24, 16)
 """Layers of each block; of layers, blocks and transitions the first is number 1."""
@@ -24,6 +33,9 @@ STEM = 64
 NORM_EPSILON = 1e-5
 NORM_KEPT = 0.9
 """The share of the running mean and variance that each step keeps."""
+WEIGHTS_SEED = 121
+WEIGHTS_SHA256 = "e8a3501838ccdde15da92c31c179cda61acb705bcf012d5985b04e25ac92b08e"
+"""The hash of the weights' safetensors file."""
 METHOD = "by the layers' sizes: two operations for each product, forward and for both gradients"
 
 
@@ -101,3 +113,52 @@ def _trained(layer: Convolution | Norm | Head) -> int:
     if isinstance(layer, Norm):
         return 2 * layer.channels
     return layer.outputs * (layer.inputs + 1)
+
+
+def neutral_weights() -> dict[str, np.ndarray]:
+    """Return the weights that every framework begins with, by name in fp32: one set, drawn by rule.
+
+    Uniform in ±√(6 ÷ inputs of an output) for convolutions and the head (He et al., arXiv 1502.01852), no
+    shift, a scale of one. The generator is NumPy's RandomState, whose stream is frozen, and uniform numbers
+    and square roots are exact, so every NumPy on every machine draws the same bits. Raises Failed where
+    SHA256 is another.
+    """
+    stream = np.random.RandomState(WEIGHTS_SEED)
+    arrays = {}
+    for layer in layers():
+        name = layer.name
+        if isinstance(layer, Norm):
+            for part, value in (("scale", 1), ("shift", 0), ("mean", 0), ("variance", 1)):
+                arrays[f"{name}/{part}"] = np.full(layer.channels, value, np.float32)
+        elif isinstance(layer, Convolution):
+            shape = (layer.outputs, layer.inputs, layer.kernel, layer.kernel)
+            arrays[f"{name}/weight"] = _uniform(stream, shape)
+        else:
+            arrays[f"{name}/weight"] = _uniform(stream, (layer.outputs, layer.inputs))
+            arrays[f"{name}/bias"] = np.zeros(layer.outputs, np.float32)
+    digest = hashlib.sha256(safetensors_file(arrays)).hexdigest()
+    if digest != WEIGHTS_SHA256:
+        raise Failed(
+            "error", f"the weights drawn here have the SHA-256 {digest} where {WEIGHTS_SHA256} is right"
+        )
+    return arrays
+
+
+def safetensors_file(arrays: dict[str, np.ndarray]) -> bytes:
+    """Return the arrays in the safetensors format: the header's length, the header, the numbers."""
+    header, place = {}, 0
+    for name, array in arrays.items():
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(array.shape),
+            "data_offsets": [place, place + array.nbytes],
+        }
+        place += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(a.astype("<f4").tobytes() for a in arrays.values())
+
+
+def _uniform(stream: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
+    bound = np.sqrt(6 / np.prod(shape[1:]))
+    return ((2 * stream.random_sample(shape) - 1) * bound).astype(np.float32)

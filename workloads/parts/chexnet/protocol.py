@@ -15,7 +15,7 @@ tested, in `published/1` the whole image made smaller, as in all notebooks.
 `loading/1` trains nothing: a step is a batch that the loader brought. What a loader does on the processor
 is so measured where no GPU is, at its published size.
 
-Not the study's: on synthetic data and files the weights are one random set (`weights`) where it began with
+Not the study's: on synthetic data and files the weights are one random set (`network`) where it began with
 ImageNet's, and a few batches or files come round and round, where it held 52.6 GB of images; the window
 begins after one step that is not counted, which the study counted, with its autotuning and graph building.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from parts.chexnet import network, weights
+from parts.chexnet import network
 from parts.chexnet.protocol import CLASSES, LOADING, Terms
 from parts.chexnet.synthetic import ArrayBatch
 from parts.timing.measurement import make_measurement
@@ -61,7 +61,7 @@ class Trainer:
     """DenseNet-121 under a trial's terms, in one framework."""
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over `weights.neutral()` by its names, and begin again with Adam's state."""
+        """Take over `network.neutral_weights()` by its names, and begin again with Adam's state."""
         raise NotImplementedError
 
     def arrange(self, batch: ArrayBatch) -> ArrayBatch:
@@ -182,7 +182,7 @@ def score_test(trial: TrialProcess, test: Evaluation | None, labels: tuple[str, 
 
 def begin(trainer: Trainer, batch: ArrayBatch, arrays: dict[str, np.ndarray] | None = None) -> None:
     """Take one step that is not counted, for autotuning and graphs, then the weights that all begin with."""
-    arrays = arrays or weights.neutral()
+    arrays = arrays or network.neutral_weights()
     trainer.load(arrays)
     trainer.step(*batch)
     trainer.load(arrays)
@@ -210,7 +210,7 @@ def make_chexnet_measurement(
     flops = {"per_sample": float(network.operations_per_image(terms.image_size)), "method": network.METHOD}
     parts = {
         "data": dict(
-            {"name": terms.data_name, "weights": "random", "weights_sha256": weights.SHA256}, **data
+            {"name": terms.data_name, "weights": "random", "weights_sha256": network.WEIGHTS_SHA256}, **data
         ),
         "sample_unit": "image",
         "samples_per_step": terms.global_batch_size,

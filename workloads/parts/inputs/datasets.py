@@ -3,7 +3,7 @@
 A file is read once, hashed, and used only when the hash is the official one; a pickle is opened after that,
 and even then nothing but the plain types and arrays that these files hold can come out of it.
 
-Standard library and Python 3.6 syntax only: arrays are bytes and `array.array`.
+Standard library and Python 3.7 syntax only: arrays are bytes and `array.array`.
 """
 
 import array

@@ -1,1 +1,1 @@
-"""Networks and learners that several workloads train."""
+"""Networks that workloads train."""

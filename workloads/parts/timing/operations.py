@@ -177,49 +177,47 @@ def protocol_steps(trial: TrialProcess) -> int:
 
 
 def measure_operation(
-    clock: Clock, operation: TimedOperation, calls: int, arithmetic: dict[str, Any]
+    clock: Clock,
+    operation: TimedOperation,
+    calls: int,
+    arithmetic: dict[str, Any],
+    over: Callable[[], object] | None = None,
+    **known: Any,
 ) -> tuple[dict[str, Any], float]:
-    """Return a measurement of steps of so many calls, and the window's rate: operations or bytes a second."""
-    epochs = run_steps(clock, operation.call, calls, calls)
+    """Return a measurement of steps of so many calls, and the window's rate: operations or bytes a second.
+
+    `over` is for ranks, which have to agree, and `known` for what is otherwise than of random normals; a
+    sample is a call unless its unit is a byte.
+    """
+    samples = round(operation.amount) * calls if known.get("sample_unit") == "byte" else calls
+
+    def step(number: int) -> None:
+        clock.ready()
+        for _ in range(calls):
+            result = operation.call()
+        # One value of the last result, so that the clock sees whether it is finite.
+        clock.step(result.flatten()[0], samples)
+
+    steps = range(clock.steps_per_epoch)
+    with torch.no_grad():
+        epochs = clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
     clock.trial.stage("collect")
     product, dtype = "k" in operation.structure, operation.dtype
-    measured = make_measurement(
-        clock,
-        epochs,
-        dict(clock.series(), losses=[]),
-        device=facts(clock.trial.asked["device"], clock.device),
-        versions=software(),
-        precision=dict(
+    parts = {
+        "device": facts(clock.trial.asked["device"], clock.device),
+        "versions": software(),
+        "precision": dict(
             arithmetic,
             output_dtypes={str(dtype).removeprefix("torch."): 1} if product else {},
             parameter_dtypes={},
             method="none" if dtype is torch.float32 else f"all operands in {dtype}",
         ),
-        data={"name": "random normals", "distinct_batches": PAIRS},
-        sample_unit="sample",
-        samples_per_step=calls,
-        structure=operation.structure,
-        flops={"per_sample": operation.amount, "method": "2 m n k"} if product else {},
-    )
-    return measured, operation.amount * measured["window"]["samples"] / measured["window"]["seconds"]
-
-
-def run_steps(
-    clock: Clock,
-    call: Callable[[], torch.Tensor],
-    calls_per_step: int,
-    samples_per_step: int,
-    over: Callable[[], object] | None = None,
-) -> list[dict[str, Any]]:
-    """Step of so many calls each, until the protocol or the limit ends; the window's record."""
-
-    def step(number: int) -> None:
-        clock.ready()
-        for _ in range(calls_per_step):
-            result = call()
-        # One value of the last result, so that the clock sees whether it is finite.
-        clock.step(result.flatten()[0], samples_per_step)
-
-    steps = range(clock.steps_per_epoch)
-    with torch.no_grad():
-        return clock.run(lambda: steps, step, over, lambda epoch: epoch.update(train_loss=None))
+        "data": {"name": "random normals", "distinct_batches": PAIRS},
+        "sample_unit": "sample",
+        "samples_per_step": samples,
+        "structure": operation.structure,
+        "flops": {"per_sample": operation.amount, "method": "2 m n k"} if product else {},
+    }
+    measured = make_measurement(clock, epochs, dict(clock.series(), losses=[]), **{**parts, **known})
+    calls_done = len(clock.step_us) * calls
+    return measured, operation.amount * calls_done / measured["window"]["seconds"]

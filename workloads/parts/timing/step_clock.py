@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from parts.timing.level import LOOK_EVERY_SECONDS, level_held
 from parts.trial import Failed, TrialProcess, process_peak_bytes
 
 LOSSES_KEPT = 500
@@ -28,6 +27,22 @@ FIRST_LOSSES = 50
 """Kept whole, with their gradient norms: there two precisions are held against each other, step by step."""
 BATCHES_LOOKED_AT = 16
 EVENT_EVERY_SECONDS = 1.0
+
+HELD_SECONDS = 60.0
+"""So long a level has to hold where a trial's limit has a least and a most: a rule fixed beforehand.
+
+The harness judges the steady state by itself, with change points, by the same seconds, steps, share,
+tolerance.
+"""
+HELD_STEPS = 200
+HELD_SHARE = 0.5
+"""A level that fills less of a window would not be its figure."""
+LEVEL_TOLERANCE = 0.01
+LEVEL_PARTS = 6
+SET_ASIDE = 20
+"""One in so many steps, the slowest of each part: a rare slow step neither ends a trial nor lengthens it."""
+LOOK_EVERY_SECONDS = 15.0
+"""It is asked at the least seconds and then this often, so that nothing in between can end a trial."""
 
 
 class StepClock:
@@ -276,6 +291,33 @@ class StepClock:
         else:
             progress = {"done": done, "total": self.steps_expected, "unit": "step"}
         self.trial.event("progress", seconds=round(elapsed, 3), **progress)
+
+
+def level_held(step_us: list[int], together: int = 1) -> bool:
+    """Return whether the last 60 s, 200 steps and half have one level: the means of six parts are within 1 %.
+
+    Of steps that end so many together the sums are looked at.
+    """
+    if together > 1:
+        step_us = [sum(step_us[at : at + together]) for at in range(0, len(step_us) - together + 1, together)]
+    least = HELD_STEPS / together
+    least_us = max(HELD_SECONDS * 1e6, HELD_SHARE * sum(step_us))
+    start, held_us = len(step_us), 0
+    stride = 1 + len(step_us) // 1000
+    while start and (len(step_us) - start < least or held_us < least_us):
+        held_us += sum(step_us[max(0, start - stride) : start])
+        start = max(0, start - stride)
+    last = step_us[start:]
+    if len(last) < least or held_us < least_us:
+        return False
+    edges = [part * len(last) // LEVEL_PARTS for part in range(LEVEL_PARTS + 1)]
+    means = [_mean(last[edges[part] : edges[part + 1]]) for part in range(LEVEL_PARTS)]
+    return max(means) - min(means) <= LEVEL_TOLERANCE * min(means)
+
+
+def _mean(part: list[int]) -> float:
+    kept = sorted(part)[: len(part) - len(part) // SET_ASIDE]
+    return sum(kept) / len(kept)
 
 
 def few_elements(batch: Any) -> Any:

@@ -21,10 +21,10 @@ from parts.numerics import precision
 from parts.numerics.flops import batch_operations, value_bytes
 from parts.numerics.update import Update
 from parts.ranks import SharedEnd, rank_entries
-from parts.timing import kernels
-from parts.timing.allocations import forget_peak, peak_bytes
+from parts.timing import profiler
 from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
+from parts.timing.profiler import forget_peak, peak_bytes
 from parts.training.batches import Batch
 from parts.training.parallel import (
     Loss,
@@ -154,7 +154,7 @@ def fit(
         valid_batches=validation.whole,
         quality_name=quality_name,
         flops=operations,
-        kernels=kernels.kernel_time(partial(step, *first), device) if by_itself else None,
+        kernels=profiler.kernel_time(partial(step, *first), device) if by_itself else None,
         parallel=setting.parallel if setting.devices > 1 else None,
         ranks=of_ranks,
         notes=_notes(setting),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 from harness.record import Series
 from harness.summary import steady_state as steady_states
 from harness.summary.steady_state import steady_state
+from tests.helpers import step_series
+from tests.helpers.step_series import correlated, pink, switching, until_held
 from tests.helpers.workload_runner import module
 
 level = module("parts.timing.step_clock")
@@ -67,46 +68,17 @@ def test_both_ask_for_the_same_seconds_steps_share_and_tolerance(of):
     assert steady_states.TOLERANCE == level.LEVEL_TOLERANCE
 
 
-def window(us: np.ndarray) -> np.ndarray:
-    """The steps that a trial measures, by the rule and the times at which it is asked."""
-    ends = np.cumsum(us) / 1e6
-    for seconds in np.arange(LEAST, MOST, level.LOOK_EVERY_SECONDS):
-        count = int(np.searchsorted(ends, seconds)) + 1
-        if level.level_held(us[:count].tolist()):
-            return us[:count]
-    return us
-
-
-def toggling(rng: np.random.Generator, dwell_seconds: float) -> np.ndarray:
-    toggles = rng.random(PLACE.size) < STEP_SECONDS / dwell_seconds
-    return 0.985 + 0.03 * ((np.cumsum(toggles) + rng.integers(2)) % 2) + rng.normal(0, 0.005, PLACE.size)
-
-
-def alike_neighbours(rng: np.random.Generator, correlation: float) -> np.ndarray:
-    own = 0.02 * np.sqrt(1 - correlation**2)
-    return 1 + lfilter([1], [1, -correlation], rng.normal(0, own, PLACE.size + 300))[300:]
-
-
-def pink(rng: np.random.Generator, cv: float) -> np.ndarray:
-    frequencies = np.fft.rfftfreq(4 * PLACE.size)
-    waves = rng.normal(size=frequencies.size) + 1j * rng.normal(size=frequencies.size)
-    waves[0], waves[1:] = 0, waves[1:] / np.sqrt(frequencies[1:])
-    values = np.fft.irfft(waves)
-    return 1 + values[: PLACE.size] * cv / values.std()
-
-
 @pytest.mark.parametrize(
-    ("noisy", "how", "draws"),
+    ("shape", "mean"),
     [
-        (toggling, 5.0, 200),
-        (toggling, 20.0, 200),
-        (alike_neighbours, 0.9, 200),
-        (alike_neighbours, 0.98, 200),
-        (pink, 0.01, 300),
+        (switching(0.03, (5.0, 5.0)), 1.015),
+        (switching(0.03, (20.0, 20.0)), 1.015),
+        (correlated(0.9, 0.02), 1.0),
+        (correlated(0.98, 0.02), 1.0),
+        (pink(0.01), 1.0),
     ],
 )
-def test_ending_when_the_level_has_held_moves_no_mean_by_a_fifth_of_a_percent(noisy, how, draws):
+def test_ending_when_the_level_has_held_moves_no_mean_by_a_fifth_of_a_percent(shape, mean):
     rng = np.random.default_rng(5)
-    series = [np.array(step_us(noisy(rng, how))) for _ in range(draws)]
-    kept = np.mean([window(us).mean() for us in series])
-    assert abs(kept / (STEP_SECONDS * 1e6) - 1) < 0.002
+    kept = [np.mean(until_held(rng, shape, LEAST, MOST).values()) for _ in range(200)]
+    assert abs(np.mean(kept) / (1e6 * step_series.STEP_SECONDS * mean) - 1) < 0.002

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -131,9 +131,9 @@ def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
 
 WORKLOADS = Path(__file__).parents[3] / "workloads"
 OWN_WORKERS = {
-    "chexnet": ("parts/chexnet/protocol.py", "WORKERS"),
-    "cifar_fastai": ("parts/training/cifar_protocol.py", "OPTIONS"),
-    "mnist_cnn": ("mnist_cnn.py", "WORKERS"),
+    "chexnet": "parts/chexnet/protocol.py",
+    "cifar_fastai": "parts/training/cifar_protocol.py",
+    "mnist_cnn": "mnist_cnn.py",
 }
 """Where each workload that loads in processes of its own says in how many."""
 PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}
@@ -142,16 +142,11 @@ PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}
 @cache
 def own_workers(workload: str) -> int:
     """The number as the workload's source has it, which imports a framework."""
-    path, name = OWN_WORKERS[workload]
-    for node in ast.parse((WORKLOADS / path).read_text()).body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(target, ast.Name) and target.id == name:
-            value = node.value
-            if isinstance(value, ast.Dict):
-                pairs = zip(value.keys, value.values, strict=True)
-                value = next(one for key, one in pairs if getattr(key, "value", "") == "workers")
-            return ast.literal_eval(value)
-    raise AssertionError(f"{path} does not say {name}")
+    found = re.search(
+        r'(?:^WORKERS = |"workers": )(\d+)', (WORKLOADS / OWN_WORKERS[workload]).read_text(), re.M
+    )
+    assert found, OWN_WORKERS[workload]
+    return int(found[1])
 
 
 def loading_trials() -> list[TrialSpec]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import NoDevice, UserError
+from harness.errors import NoDevice
 from harness.image.images import choose_image, load_images
 from tests.helpers.images import IMAGES, change
 
@@ -64,42 +64,38 @@ def test_a_card_whose_driver_is_too_old_is_told_the_number_and_it_helps(capabili
     assert choose_image(IMAGES, "cuda", capability=capability, driver=needed)
 
 
-def test_an_image_that_is_named_is_taken_or_refused_and_never_swapped_for_another():
-    assert choose_image(IMAGES, "cuda", capability="8.9", driver="580.65", name="cuda126").name == "cuda126"
-    with pytest.raises(NoDevice, match=r"image 'cuda' serves .*, and this card is sm_61; leave --image out"):
-        choose_image(IMAGES, "cuda", capability="6.1", name="cuda")
-    with pytest.raises(NoDevice, match="image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'"):
-        choose_image(IMAGES, "cpu", name="rocm")
-    with pytest.raises(UserError, match="take one of cpu, cuda, cuda126, rocm"):
-        choose_image(IMAGES, "cpu", name="tpu")
+@pytest.mark.parametrize(
+    ("name", "device", "capability"),
+    [
+        ("cuda126", "cuda", "8.9"),
+        ("era-2019", "cuda", "7.0"),
+        ("era-2019", "cuda", "6.1"),
+        ("era-2019", "cpu", None),
+        ("era-2019-turing", "cuda", "7.5"),
+    ],
+)
+def test_an_image_that_is_named_is_taken_and_of_a_study_s_own_no_other_is_chosen(name, device, capability):
+    taken = choose_image(IMAGES, device, capability=capability, driver="580.65", name=name)
+    assert (taken.name, taken.device) == (name, device)
+    assert IMAGES.image(name).by_name_alone == name.startswith("era-2019")
+    assert choose_image(IMAGES, device, capability=capability).name in ("cpu", "cuda", "cuda126")
 
 
-@pytest.mark.parametrize("capability", ["gfx906", "gfx900", "gfx1010", "gfx90"])
-def test_a_target_that_rocm_dropped_is_told_so(capability: str):
-    with pytest.raises(NoDevice, match=f"and this card is {capability}; "):
-        choose_image(IMAGES, "rocm", capability=capability)
-
-
-def test_a_study_s_own_stack_serves_its_card_and_a_cpu_where_it_is_named_and_is_never_chosen():
-    assert IMAGES.image("era-2019").by_name_alone
-    for device, capability in (("cuda", "7.0"), ("cuda", "6.1"), ("cpu", None)):
-        assert choose_image(IMAGES, device, capability=capability).name != "era-2019"
-        taken = choose_image(IMAGES, device, capability=capability, driver="410.48", name="era-2019")
-        assert (taken.name, taken.device) == ("era-2019", device)
-    with pytest.raises(
-        NoDevice, match=r"image 'era-2019' serves .*, and this card is sm_90; leave --image out"
-    ):
-        choose_image(IMAGES, "cuda", capability="9.0", name="era-2019")
-    with pytest.raises(NoDevice, match=r"'era-2019' does not serve sm_75: .*image 'era-2019-turing' has"):
-        choose_image(IMAGES, "cuda", capability="7.5", name="era-2019")
-    assert (
-        choose_image(IMAGES, "cuda", capability="7.5", driver="410.48", name="era-2019-turing").device
-        == "cuda"
-    )
-    with pytest.raises(
-        NoDevice, match="image 'era-2019' is for 'cuda' and 'cpu' devices, and this line runs on"
-    ):
-        choose_image(IMAGES, "rocm", name="era-2019")
+@pytest.mark.parametrize(
+    ("name", "device", "capability", "said"),
+    [
+        ("cuda", "cuda", "6.1", "image 'cuda' serves .*, and this card is sm_61; leave --image out"),
+        ("rocm", "cpu", None, "image 'rocm' is for 'rocm' devices, and this line runs on 'cpu'"),
+        ("era-2019", "cuda", "9.0", "image 'era-2019' serves .*, and this card is sm_90; leave --image out"),
+        ("era-2019", "cuda", "7.5", "'era-2019' does not serve sm_75: .*image 'era-2019-turing' has"),
+        ("era-2019", "rocm", None, "image 'era-2019' is for 'cuda' and 'cpu' devices, and this line runs on"),
+        (None, "rocm", "gfx906", "and this card is gfx906; "),
+        (None, "rocm", "gfx90", "and this card is gfx90; "),
+    ],
+)
+def test_an_image_that_does_not_serve_a_card_is_refused_and_never_swapped(name, device, capability, said):
+    with pytest.raises(NoDevice, match=said):
+        choose_image(IMAGES, device, capability=capability, name=name)
 
 
 def test_an_image_that_is_passed_over_is_in_no_answer_to_a_card_that_none_serves(clone: Path):

@@ -57,13 +57,8 @@ def test_a_build_on_a_substituted_base_behind_a_proxy_is_this(tmp_path: Path):
     secrets = {name: tmp_path / name for name in ("proxy", "pipconf", "ca", "aptconf")}
     for path in secrets.values():
         path.touch()
-    settings = BuildSettings(
-        ROOT,
-        base="mirror.example/debian:bookworm",
-        apex="none",
-        secrets=secrets,
-        network="host",
-    )
+    base = "mirror.example/debian:bookworm"
+    settings = BuildSettings(ROOT, base=base, apex="none", secrets=secrets, network="host")
     what = settings.spec(IMAGES.image("cuda"))
     argv = docker_build_argv(what, client="/usr/bin/podman", buildx=False)
     golden("image_cuda_podman.txt", lines(argv, what).replace(str(tmp_path), "<secrets>"))
@@ -110,12 +105,7 @@ def _drop_cpu(root: Path) -> None:
 
 
 def test_a_tag_changes_with_what_the_build_is_told(clone: Path):
-    tags = {
-        tag(clone),
-        tag(clone, apex="none"),
-        tag(clone, base="debian:bookworm-slim"),
-    }
-    assert len(tags) == 3
+    assert len({tag(clone), tag(clone, apex="none"), tag(clone, base="debian:bookworm-slim")}) == 3
 
 
 def test_comments_on_pins_change_no_tag(clone: Path):

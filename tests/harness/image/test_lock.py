@@ -177,27 +177,22 @@ def test_every_difference_is_named_once(locked: dict[str, str], installed: dict[
 @pytest.mark.parametrize(
     ("locked", "installed", "said"),
     [
-        ("2.13.0+cpu", "2.13.0", "torch is 2.13.0 where 2.13.0+cpu is locked"),
-        ("2.13.0+cpu", "2.13.0+cu130", "torch is 2.13.0+cu130 where 2.13.0+cpu is locked"),
-        ("2.13.0", "2.13.1+cpu", "torch is 2.13.1+cpu where 2.13.0 is locked"),
-        ("2.13.0", None, "torch 2.13.0 is locked and not installed"),
-        (None, "2.13.0", "torch 2.13.0 is installed and not locked"),
+        ("torch 2.13.0+cpu", "torch 2.13.0", "torch is 2.13.0 where 2.13.0+cpu is locked"),
+        ("torch 2.13.0+cpu", "torch 2.13.0+cu130", "torch is 2.13.0+cu130 where 2.13.0+cpu is locked"),
+        ("torch 2.13.0", "torch 2.13.1+cpu", "torch is 2.13.1+cpu where 2.13.0 is locked"),
+        ("torch 2.13.0", "", "torch 2.13.0 is locked and not installed"),
+        ("", "torch 2.13.0", "torch 2.13.0 is installed and not locked"),
+        ("nvidia-ml-py 13.1", "nvidia_ml.py 13.1", ""),
     ],
 )
-def test_what_differs_is_said_in_one_clause(locked: str | None, installed: str | None, said: str):
-    pinned, found = ({"torch": version} if version else {} for version in (locked, installed))
-    assert lock_differences(pinned, found) == (said,)
+def test_what_differs_is_said_in_one_clause(locked: str, installed: str, said: str):
+    pinned, found = (dict([text.split()]) if text else {} for text in (locked, installed))
+    assert lock_differences(pinned, found) == ((said,) if said else ())
 
 
 def test_what_a_base_brings_besides_is_no_difference():
-    assert (
-        lock_differences({"torch": "2.13.0"}, {"torch": "2.13.0+rocm10.0.0", "apex": "1.13"}, over_base=True)
-        == ()
-    )
-
-
-def test_names_are_compared_as_the_index_normalises_them():
-    assert lock_differences({"nvidia-ml-py": "13.1"}, {"nvidia_ml.py": "13.1"}) == ()
+    brought = {"torch": "2.13.0+rocm10.0.0", "apex": "1.13"}
+    assert lock_differences({"torch": "2.13.0"}, brought, over_base=True) == ()
 
 
 def test_ones_own_lock_serves_every_python_and_moves_one_package_where_one_is_asked_for(clone: Path):

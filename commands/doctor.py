@@ -12,12 +12,11 @@ from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
-    PlanEstimate,
+    PlanNeeds,
     Surroundings,
     reach_hosts,
 )
 from harness.engine.container import shared_memory_bytes
-from harness.engines import ENGINES
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import read_load
 from harness.run import setup as run_setup
@@ -62,15 +61,17 @@ def diagnose(root: Path, settings: Settings) -> LineDiagnosis:
 
 def diagnose_line(setup: RunSetup) -> LineDiagnosis:
     """Look at everything that a line needs here, and choose its trials."""
-    around, needs = look_around(setup), data_needs(setup)
-    chosen, refusal, estimate = None, None, None
+    around, data = look_around(setup), data_needs(setup)
+    chosen, refusal, needs = None, None, None
     try:
         chosen = choose_trials(setup)
-        estimate = None if around.in_the_way else estimate_plan(setup, chosen)
+        if not around.in_the_way:
+            shared = max(shared_memory_bytes(item.trial) for item in chosen.planned)
+            needs = PlanNeeds(setup.plan.name, 0 if is_built(setup) else setup.image.build_bytes, shared)
     except GpudynoError as error:
         refusal = error
-    around = replace(around, load=read_load(), data=needs, answered=reach_hosts(_addresses(needs)))
-    return LineDiagnosis(examine_surroundings(around, estimate), chosen, refusal)
+    around = replace(around, load=read_load(), data=data, answered=reach_hosts(_addresses(data)), needs=needs)
+    return LineDiagnosis(examine_surroundings(around), chosen, refusal)
 
 
 def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
@@ -103,23 +104,7 @@ def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
     return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
-def estimate_plan(setup: RunSetup, chosen: Chosen, *, anywhere: bool = False) -> PlanEstimate:
-    """Return what the plan's trials will need; `anywhere` has nothing of it yet."""
-    return PlanEstimate(
-        plan=setup.plan.name,
-        image=setup.image.name,
-        built=not anywhere and _is_built(setup),
-        trials=len(chosen.planned),
-        time=chosen.time,
-        build_seconds=ENGINES[setup.engine.name].build_seconds,
-        build_bytes=setup.image.build_bytes,
-        as_it_is=setup.settings.python is not None,
-        shared_memory_bytes=max(shared_memory_bytes(item.trial) for item in chosen.planned),
-        left_out=sum(left.trials for left in chosen.left_out),
-    )
-
-
-def _is_built(setup: RunSetup) -> bool:
+def is_built(setup: RunSetup) -> bool:
     """Return whether the environment is made already."""
     try:
         setup.engine.built_environment(setup.image)

@@ -6,9 +6,11 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from commands.doctor import LineDiagnosis, data_needs, diagnose_line, estimate_plan
+from commands.doctor import LineDiagnosis, data_needs, diagnose_line, is_built
 from commands.terminal import Screen
-from harness.doctor.diagnosis import diagnosis_lines, needs_words
+from harness.doctor.diagnosis import diagnosis_lines
+from harness.doctor.surroundings import DataNeed
+from harness.engines import ENGINES
 from harness.plan.order import Planned
 from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
@@ -16,7 +18,7 @@ from harness.record.trial_spec import special_words
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
-from harness.units import count_noun
+from harness.units import count_noun, format_bytes, format_duration
 
 WIDTH = 80
 
@@ -37,11 +39,27 @@ def show_plan(root: Path, settings: Settings, card: str = "") -> None:
     found = LineDiagnosis(chosen=choose_trials(setup)) if card else diagnose_line(setup)
     if found.chosen is not None:
         needs = [need for need in data_needs(setup) if card or not need.at_hand]
-        preview = needs_words(estimate_plan(setup, found.chosen, anywhere=bool(card)), needs)
+        preview = _needs_words(setup, needs, built=not card and is_built(setup))
         screen.say("\n".join([*plan_lines(setup, found.chosen), *wrap_words(preview, "  ")]))
     if found.problems:
         screen.say("\n".join(diagnosis_lines(found.problems)))
     found.refuse()
+
+
+def _needs_words(setup: RunSetup, missing: Sequence[DataNeed], *, built: bool) -> str:
+    """Return what is to be built and fetched before a plan's first trial."""
+    size, seconds = setup.image.build_bytes, ENGINES[setup.engine.name].build_seconds
+    made = f"image '{setup.image.name}' " + ("is built" if built else "is to be built")
+    if setup.settings.python is not None:
+        made = "your interpreter is taken as it is"
+    elif not built:
+        made += f" (about {format_bytes(size)})" if size else ""
+        made += f", which takes {format_duration(seconds)} without downloads" if seconds else ""
+    each = (
+        f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
+        for need in missing
+    )
+    return f"{made}; to fetch: {', '.join(each) or 'nothing'}"
 
 
 def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:

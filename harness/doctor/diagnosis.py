@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from harness.data.datasets import BRING_XRAYS, CHEST_XRAY
 from harness.doctor.surroundings import (
-    DataNeed,
     Diagnosis,
     Disk,
-    PlanEstimate,
     Surroundings,
     ok,
     problem,
@@ -23,7 +21,7 @@ from harness.image.images import ANOTHER_FRAMEWORK
 from harness.record import Gpu
 from harness.record.finding import finding_label, finding_remedy, finding_sentence
 from harness.summary.device_checks import standing_findings
-from harness.units import GIB, count_noun, format_bytes, format_duration
+from harness.units import GIB, format_bytes
 
 SPARE_BYTES = 2 * GIB
 """What a disk should have free beside what a plan needs."""
@@ -44,24 +42,23 @@ _SILENT_REMEDIES = {
 _ARM = ("aarch64", "arm64")
 
 
-def examine_surroundings(around: Surroundings, estimate: PlanEstimate | None = None) -> tuple[Diagnosis, ...]:
-    """Return what this machine can do, and what prevents the estimated plan."""
+def examine_surroundings(around: Surroundings) -> tuple[Diagnosis, ...]:
+    """Return what this machine can do, and what prevents its plan."""
     parts = (
         _engine(around),
         _cards(around),
         _access(around),
         _state(around),
-        _memory(around, estimate),
-        _disks(around, estimate),
-        _data(around, estimate),
-        _plan(around, estimate),
+        _memory(around),
+        _disks(around),
+        _data(around),
     )
     return tuple(diagnosis for part in parts for diagnosis in part)
 
 
 def find_obstacles(around: Surroundings) -> tuple[Diagnosis, ...]:
     """Return what prevents any plan, of engine, cards and disks."""
-    parts = (_engine(around), _cards(around), _access(around), _disks(around, None))
+    parts = (_engine(around), _cards(around), _access(around), _disks(around))
     return tuple(found for part in parts for found in part if found.level == "problem")
 
 
@@ -225,7 +222,7 @@ def _state(around: Surroundings) -> Iterator[Diagnosis]:
         yield warn(around.load.unknown_because, "records will say so")
 
 
-def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
+def _memory(around: Surroundings) -> Iterator[Diagnosis]:
     machine = around.machine
     memory = machine.memory_limit_bytes or machine.memory_bytes
     if memory is not None:
@@ -234,7 +231,7 @@ def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Dia
         free = around.load.memory_available_bytes
         shown = f", {format_bytes(free)} of it available" if free is not None else ""
         yield Diagnosis("warn" if small else "ok", f"memory: {format_bytes(memory)}{shown}", remedy)
-    shared, needed = machine.shared_memory_bytes, estimate.shared_memory_bytes if estimate else 0
+    shared, needed = machine.shared_memory_bytes, around.needs.shared_memory_bytes if around.needs else 0
     if around.engine is None and shared is not None and shared < needed:
         yield warn(
             f"/dev/shm holds {format_bytes(shared)}, and the loader may need {format_bytes(needed)}",
@@ -242,8 +239,8 @@ def _memory(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Dia
         )
 
 
-def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    image_bytes = 0 if estimate is None or estimate.built else estimate.build_bytes
+def _disks(around: Surroundings) -> Iterator[Diagnosis]:
+    image_bytes = around.needs.build_bytes if around.needs else 0
     disks = list(around.disks)
     if engine := around.engine:
         title = f"{ENGINES[engine.name].title}'s storage"
@@ -267,8 +264,8 @@ def _disks(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diag
             yield ok(shown)
 
 
-def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    build = f"invoke build --plan {estimate.plan}" if estimate else "invoke build"
+def _data(around: Surroundings) -> Iterator[Diagnosis]:
+    build = f"invoke build --plan {around.needs.plan}" if around.needs else "invoke build"
     missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
@@ -296,32 +293,3 @@ def _data(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagn
             f"network: {met[0].problem}, and {instead}",
             f"{met[0].remedy}, or put the data into a folder and name it with GPUDYNO_DATA",
         )
-
-
-def _plan(around: Surroundings, estimate: PlanEstimate | None) -> Iterator[Diagnosis]:
-    if estimate is None:
-        return
-    needs = needs_words(estimate, [need for need in around.data if not need.at_hand])
-    trials = count_noun(estimate.trials, "trial")
-    yield ok(f"plan '{estimate.plan}': {needs}, {trials}, {estimate.time}")
-    if estimate.left_out:
-        yield warn(
-            f"left out: {count_noun(estimate.left_out, 'trial')}",
-            f"`invoke plan --plan {estimate.plan}` lists them with the reasons",
-        )
-
-
-def needs_words(estimate: PlanEstimate, missing: Sequence[DataNeed]) -> str:
-    """Return what is to be built and fetched before a plan's first trial."""
-    made = f"image '{estimate.image}' " + ("is built" if estimate.built else "is to be built")
-    if estimate.as_it_is:
-        made = "your interpreter is taken as it is"
-    elif not estimate.built:
-        made += f" (about {format_bytes(estimate.build_bytes)})" if estimate.build_bytes else ""
-        seconds = estimate.build_seconds
-        made += f", which takes {format_duration(seconds)} without downloads" if seconds else ""
-    each = (
-        f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
-        for need in missing
-    )
-    return f"{made}; to fetch: {', '.join(each) or 'nothing'}"

@@ -104,22 +104,13 @@ class DataNeed:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanEstimate:
-    """What a plan will need."""
+class PlanNeeds:
+    """What a plan takes of this machine's disks and memory beside its data."""
 
     plan: str
-    image: str
-    built: bool
-    trials: int
-    time: str = ""
-    """How long the trials take, in words."""
-    build_seconds: float = 0.0
     build_bytes: int = 0
+    """Of its environment; 0 where that is built."""
     shared_memory_bytes: int = 0
-    as_it_is: bool = False
-    """Whether an interpreter of the user's takes the image's place."""
-    left_out: int = 0
-    """Trials that the budget or this machine leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +138,5 @@ class Surroundings:
     data: tuple[DataNeed, ...] = ()
     answered: Mapping[str, MachineError | None] = field(default_factory=dict)
     """Why each address that has data cannot be reached; null where it answers."""
+    needs: PlanNeeds | None = None
+    """What its plan takes; null where that is not known."""

@@ -17,7 +17,7 @@ from harness.doctor.surroundings import (
     DataNeed,
     Disk,
     Node,
-    PlanEstimate,
+    PlanNeeds,
     Surroundings,
     device_files,
     older_rocm_warning,
@@ -44,9 +44,7 @@ CARD = Gpu(
     power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
 )  # fmt: skip
 DOCKER = replace(FACTS, version="27.1.1", data_root_free_bytes=200 * GIB)
-PLAN = PlanEstimate(
-    "quick", "cuda", built=False, trials=12, time="about 8.0 min", build_seconds=200, build_bytes=8 * GIB
-)
+PLAN = PlanNeeds("quick", build_bytes=8 * GIB)
 
 
 def around(*cards: Gpu, engine: EngineFacts | None = DOCKER, **more) -> Surroundings:
@@ -71,8 +69,8 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
             disks=(Disk("results", ROOT, 50 * GIB),),
             data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
             answered={"a": None, "b": Offline("b cannot be reached")},
-        ),
-        PLAN,
+            needs=PLAN,
+        )
     )
     assert "problem" not in levels(said).values()
     assert diagnosis_lines(said) == [
@@ -87,8 +85,6 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
         "warning data: wikitext-2 (4 MiB) is not at hand",
         "        → `invoke build --plan quick` fetches it",
         "ok      network: 1 of 2 data hosts answer",
-        "ok      plan 'quick': image 'cuda' is to be built (about 8.0 GiB), which takes 3 min without "
-        "downloads; to fetch: wikitext-2 (4 MiB), 12 trials, about 8.0 min",
     ]
 
 
@@ -232,7 +228,7 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
     ],
 )
 def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
-    said = examine_surroundings(around(CARD, **more), PLAN)
+    said = examine_surroundings(around(CARD, needs=PLAN, **more))
     assert found(said, words).level == "problem"
     assert found(said, words).remedy
     assert "problem" in levels(said).values()
@@ -253,13 +249,10 @@ def test_without_a_network_what_stands_in_is_a_warning_and_called_by_its_name(na
 
 
 def test_little_shared_memory_matters_only_without_a_container():
-    plan = replace(PLAN, shared_memory_bytes=GIB)
-    small = around(CARD, engine=None)
+    small = around(CARD, engine=None, needs=replace(PLAN, shared_memory_bytes=GIB))
     small = replace(small, machine=small.machine.model_copy(update={"shared_memory_bytes": 2**26}))
-    assert "remount,size=1025M" in found(examine_surroundings(small, plan), "/dev/shm holds 64 MiB").remedy
-    assert not any(
-        "/dev/shm" in what for what in levels(examine_surroundings(replace(small, engine=DOCKER), plan))
-    )
+    assert "remount,size=1025M" in found(examine_surroundings(small), "/dev/shm holds 64 MiB").remedy
+    assert not any("/dev/shm" in what for what in levels(examine_surroundings(replace(small, engine=DOCKER))))
 
 
 @pytest.mark.parametrize(
@@ -279,11 +272,6 @@ def test_a_host_with_an_older_rocm_than_the_image_is_told_what_serves_it(tmp_pat
         assert (
             "--python" in found(examine_surroundings(around(amd, nodes=nodes, older_rocm=said)), host).remedy
         )
-
-
-def test_an_interpreter_of_the_user_s_is_called_that_and_no_image():
-    said = examine_surroundings(around(CARD), replace(PLAN, as_it_is=True, built=True))
-    assert "plan 'quick': your interpreter is taken as it is; " in found(said, "plan 'quick'").what
 
 
 def test_device_files_are_read_from_the_system(tmp_path):

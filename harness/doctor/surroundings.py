@@ -109,7 +109,7 @@ class PlanNeeds:
 
     plan: str
     build_bytes: int = 0
-    """Of its environment; 0 where that is built."""
+    """What its environment takes; 0 where that is built."""
     shared_memory_bytes: int = 0
 
 

@@ -197,12 +197,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         ),
         "changed": ("changed within the session", "{what} changed within the session: {before} → {after}"),
     },
-    ("note", "trial"): {
-        "late-exit": (
-            "ended with an error",
-            "it ended with code {exit_code} after its measurement was written",
-        )
-    },
     ("note", "nobody"): {
         "own-window": (
             "the program's own window",

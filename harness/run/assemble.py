@@ -129,9 +129,7 @@ def assemble_record(
         shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
         environment = environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
-    record = _record(started, wall_seconds, environment, measurement=measurement)
-    late = (finding("late-exit", exit_code=exit.code),) if exit.code else ()
-    return record.model_copy(update={"warnings": late})
+    return _record(started, wall_seconds, environment, measurement=measurement)
 
 
 def _read_output(path: Path) -> str | None:

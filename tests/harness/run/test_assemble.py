@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.engine.interface import Exit
-from harness.record import Record, finding, store
+from harness.record import Record, store
 from harness.run import assemble, blocks, runner
 from tests.helpers import clone
 
@@ -48,14 +48,6 @@ def test_a_measurement_that_is_whole_is_kept_whatever_its_process_did_after_it(l
     (left[1] / "failure.json").write_text('{"stage": "train", "reason": "timeout", "message": "x"}')
     made = assembled(left, Exit(code=1, log=""))
     assert (made.status, made.failure) == ("ok", None)
-    assert made.warnings == (finding("late-exit", exit_code=1),)
-
-
-@pytest.mark.parametrize("code", [7, -11])
-def test_a_process_that_dies_after_its_measurement_says_so_on_record(left, code):
-    made = assembled(left, Exit(code=code, log=""))
-    assert made.warnings == (finding("late-exit", exit_code=code),)
-    assert assembled(left, Exit(code=0, log="")).warnings == ()
 
 
 def test_a_measurement_without_end_is_neither_read_whole_nor_kept_whole(left):

@@ -51,7 +51,6 @@ ASKED = {
     "order": "the order that the bundle has to state",
     "stamp_ca": "the root certificate of the service that its time stamp has to be from",
 }
-ASKED_DEFAULTS = {**dict.fromkeys(ASKED, ""), "sha256": None}
 BUILDING = f"{CHOOSING} base wheelhouse against"
 
 line = Line(ROOT, SETTINGS)
@@ -106,22 +105,16 @@ def build(settings: Settings, only: str = "", from_: str = "") -> None:
         "json": JSON,
     },
     iterable=["claim"],
+    flags="new_session retry strict json",
 )
 def run(
-    settings: Settings,
-    claim: list[str] | None = None,
-    claims: str = "",
-    bisect: str = "",
-    new_session: bool = False,
-    retry: bool = False,
-    strict: bool = False,
-    json: bool = False,
+    settings: Settings, claim: list[str] | None = None, claims: str = "", bisect: str = "", **given: Any
 ) -> None:
     """Run what is missing of a plan, one fresh process a trial, and write a record for each."""
     from commands import claims as published
     from commands.run import RunOptions
 
-    how = RunOptions(new_session, retry, strict, json, answers="report" not in sys.argv)
+    how = RunOptions(**given, answers="report" not in sys.argv)
     if bisect:
         from commands.bisect import bisect_versions
 
@@ -149,29 +142,11 @@ def run(
     iterable=["keep", "env"],
     name="try",
 )
-def try_(
-    settings: Settings,
-    command: str,
-    against_command: str = "",
-    folder: str = "",
-    keep: list[str] | None = None,
-    env: list[str] | None = None,
-    match: str = "",
-    metric: str = "",
-    per_step: str = "",
-    steps: str = "",
-    until: str = "5%",
-    minutes: str = "10",
-    json: bool = False,
-) -> None:
+def try_(settings: Settings, command: str, json: bool = False, **given: Any) -> None:
     """Measure any training script as it lies there, until its speed or the faster of two is known."""
     from commands.try_program import parse_asked, try_program
-    from harness.run.own_program import OwnAsked
 
-    shown, named = tuple(keep or ()), tuple(env or ())
-    asked = OwnAsked(command, against_command, folder, shown, named, match, metric)
-    asked = parse_asked(asked, per_step=per_step, until=until, steps=steps, minutes=minutes)
-    try_program(ROOT, settings, asked, as_json=json)
+    try_program(ROOT, settings, parse_asked(command, **given), as_json=json)
 
 
 @line.verb(
@@ -190,41 +165,15 @@ def try_(
         **ASKED,
     },
     iterable=["bundle", "session", "mine", "sha256"],
-    more=ASKED_DEFAULTS,
+    flags="pdf json png",
 )
-def report(
-    settings: Settings,
-    session: list[str] | None = None,
-    mine: list[str] | None = None,
-    bundle: list[str] | None = None,
-    expect: str = "",
-    note: str = "",
-    pdf: bool = False,
-    png: bool = False,
-    json: bool = False,
-    gallery: str = "",
-    url: str = "",
-    **asked: Any,
-) -> None:
+def report(settings: Settings, **given: Any) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""
     from commands.recipient import demand
     from commands.report import ReportOptions, make_report
 
-    how = ReportOptions(
-        sessions=tuple(session or ()),
-        mine=tuple(mine or ()),
-        baseline=settings.baseline,
-        question=settings.question,
-        bundles=tuple(map(Path, bundle or ())),
-        expect=expect,
-        note=note,
-        png=png,
-        pdf=pdf,
-        json=json,
-        gallery=Path(gallery) if gallery else None,
-        url=url,
-        asked=demand(**asked),
-    )
+    asked = demand(**{name: given.pop(name) for name in ASKED if name in given})
+    how = ReportOptions(**given, baseline=settings.baseline, question=settings.question, asked=asked)
     make_report(ROOT, how)
 
 
@@ -305,7 +254,6 @@ def quote() -> None:
         "order": "the buyer's own word for the order, as 'PO 4711': to be stated, or to be found",
     },
     iterable=["sha256"],
-    more=ASKED_DEFAULTS,
 )
 def bundle(
     out: str = "",
@@ -323,9 +271,9 @@ def bundle(
     from commands.recipient import demand
 
     paths = (Path(given) if given else None for given in (out, sign, stamp, statement_out))
-    how, judging = bundle.Packing(session or None, margin, asked["order"] or None, *paths), demand(**asked)
+    how, judging = bundle.Packing(session or None, margin, asked.get("order"), *paths), demand(**asked)
     if verify:
-        report.make_report(ROOT, report.ReportOptions(bundles=(Path(verify),), asked=judging, verifies=True))
+        report.make_report(ROOT, report.ReportOptions(bundle=(verify,), asked=judging, verifies=True))
     elif countersign:
         bundle.countersign(ROOT, Path(countersign), how, judging)
     else:
@@ -340,7 +288,6 @@ def bundle(
         **ASKED,
     },
     iterable=["sha256"],
-    more=ASKED_DEFAULTS,
 )
 def accept(
     settings: Settings,
@@ -363,19 +310,13 @@ def accept(
         "retry": RETRY,
         "dry_run": "print each batch script, and send none",
     },
+    flags="new_session retry dry_run",
 )
-def submit(
-    settings: Settings,
-    site: str = "",
-    new_session: bool = False,
-    retry: bool = False,
-    dry_run: bool = False,
-) -> None:
+def submit(settings: Settings, **given: Any) -> None:
     """Send what is missing of a plan to SLURM, each trial as a job."""
     from commands.submit import SubmitOptions, submit_plan
 
-    how = SubmitOptions(site or None, new_session, retry, dry_run)
-    submit_plan(ROOT, settings, how)
+    submit_plan(ROOT, settings, SubmitOptions(**given))
 
 
 @line.verb(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from commands import run
 from commands.recipient import judged, order_of
+from commands.report import analyse_clone
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
 from harness.machine import look_at_machine
@@ -17,7 +17,7 @@ from harness.run.session import find_open_session
 from harness.settings import Settings
 from harness.summary.contradictions import shares_steps
 from report import text
-from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
+from report.analysis import Analysis
 from report.buying import clause
 from report.buying.clause import RequirementResult
 from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
@@ -48,8 +48,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None, aske
         raise UserError(f"session {records} is part of the bundle itself, and no delivery", remedy=WHOLE_PLAN)
     print(render.clause_text(ordered, f"invoke accept {path.name}"))
     chosen = records or _measured(root, settings, ordered, bundled)
-    request = AnalysisRequest(datetime.now(UTC), session=chosen)
-    delivered = analyse(evidence_in(root, purchase=False), request)
+    delivered = analyse_clone(root, chosen)
     was, now = ([trial.record for trial in each.own] for each in (ordered, delivered))
     _refuse_copies(was, now)
     _refuse_other(not_as_ordered(was, now))

@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from packaging.version import Version
 
 from commands import run
+from commands.report import analyse_clone
 from harness.engine.choose import wheel_folder
 from harness.errors import MachineError, UserError
 from harness.files import command_output
@@ -24,7 +24,6 @@ from harness.run.choice import choose_trials, session_against
 from harness.settings import Settings
 from harness.units import count_noun, format_duration
 from report import text
-from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.ratio import WorkRatio
 from report.trials.key import Key
 
@@ -55,8 +54,8 @@ class Bisection:
             session = outcome.session.id if outcome.complete else None
         if session is None:
             raise UserError("the bisection was ended early", remedy="the same line goes on with it")
-        asked = AnalysisRequest(datetime.now(UTC), session, question=Question(kind="faster", by="stack"))
-        comparison = analyse(evidence_in(self.root, purchase=False), asked).comparison
+        question = Question(kind="faster", by="stack")
+        comparison = analyse_clone(self.root, session, question=question).comparison
         ratios = map(self._newest_over_older, comparison.ratios if comparison else ())
         found = [each for each in ratios if each.interval and work in (None, each.of.key)]
         return max(found, key=lambda each: abs(math.log(each.estimate)), default=None)

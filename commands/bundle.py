@@ -9,17 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commands.recipient import judged, order_of, say
+from commands.report import analyse_clone, own_fields
 from commands.terminal import page_folder
 from harness.bundle import archive, contents
 from harness.bundle.judgement import Demand, Judgement, judge
 from harness.bundle.statement import Envelope, Predicate, Statement, json_bytes, resources
 from harness.errors import UserError
 from harness.files import write_then_rename
-from harness.machine import machine_id, user_state_folder
-from harness.plan.plan_file import plan_questions
-from harness.record import store
 from harness.run.assemble import this_harness
-from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
+from report.analysis import Analysis
 from report.buying.clause import MARGIN
 from report.page import render
 
@@ -82,14 +80,7 @@ def countersign(root: Path, path: Path, how: Packing, asked: Demand) -> Path:
 
 def _analysis_here(root: Path, how: Packing) -> Analysis:
     """Return this clone's analysis; raises UserError where nothing in it is one's own to pack."""
-    request = AnalysisRequest(
-        datetime.now(UTC),
-        how.session,
-        machine_id(user_state_folder()),
-        own=store.own_sessions(root),
-        questions=plan_questions(root),
-    )
-    here = analyse(evidence_in(root, purchase=False), request)
+    here = analyse_clone(root, how.session, **own_fields(root))
     if here.of_others:
         raise UserError(
             f"nothing has been measured on this machine yet: {here.of_others} sessions are of other machines",

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from commands import run as running
 from commands.plan import wrap_words
 from commands.prospects import Prospects, device_prospects, target_device
+from commands.report import analyse_clone, known_sizes, own_fields
 from harness.errors import UserError
-from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.order import Planned
 from harness.record import CardClass, Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import ClaimSet, is_same_card, read_claims, suggest_name
-from harness.record.store import own_sessions
 from harness.run.choice import known_speeds
 from harness.run.setup import RunSetup, prepare_for_cards, prepare_run
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
-from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.claims.answers import Answer, Obstacle, answers
 from report.claims.judged import not_compared
 from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
-from report.expected.figures import read_tables
-from report.expected.sizes import read_pairs, sizes
-from report.expected.specs import FOLDER
 from report.trials.key import grouped_by
 
 
@@ -119,19 +113,10 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
     if alone:
         unmet = [not_compared(claim) for claim in claims]
         return answers(unmet, (), cards, prospects.ways, prospects.barred)
-    evidence, machine = evidence_in(root, purchase=False), machine_id(user_state_folder())
-    request = AnalysisRequest(
-        datetime.now(UTC),
-        machine=machine,
-        ways=prospects.ways,
-        barred=prospects.barred,
-        own=own_sessions(root),
-    )
-    if (root / FOLDER).is_dir():
-        published = [row for table in read_tables(root).values() for row in table]
-        request = replace(request, sizes=sizes(read_pairs(root, published)))
+    ahead = own_fields(root) | {"ways": prospects.ways, "barred": prospects.barred}
     wanted = {claim.id for claim in claims}
-    return tuple(answer for answer in analyse(evidence, request).answers if answer.claim.id in wanted)
+    analysis = analyse_clone(root, sizes=known_sizes(root), **ahead)
+    return tuple(answer for answer in analysis.answers if answer.claim.id in wanted)
 
 
 def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> None:

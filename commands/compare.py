@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
-from commands.report import known_sizes
+from commands.report import analyse_clone, known_sizes
 from harness.errors import GateError, UserError
 from harness.record import machine_differences
 from report import text
-from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.compare.named_sides import compare_named, gate_reasons
 from report.page import render
 
@@ -21,8 +19,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     Raises UserError where the gate is no ratio.
     """
     fail_below = None if gate is None else _parse_ratio(gate)
-    analysis = analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC)))
-    comparison = compare_named(analysis.on_record, first, second, known_sizes(root))
+    comparison = compare_named(analyse_clone(root).on_record, first, second, known_sizes(root))
     differ = dict.fromkeys(
         each
         for ratio in comparison.ratios

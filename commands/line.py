@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TextIO
 
 from invoke.context import Context
@@ -66,13 +65,13 @@ class Line:
     verbs: dict[str, Verb] = field(default_factory=dict)
 
     def verb(
-        self, takes: str = "", word: str = "", more: Mapping[str, Any] = MappingProxyType({}), **options: Any
+        self, takes: str = "", word: str = "", flags: str = "", **options: Any
     ) -> Callable[[Callable[..., None]], Any]:
         """Return a task whose errors are one sentence on standard error and the exit code of their kind.
 
         `takes` are the settings that are its options; where there are any, its body gets the Settings first.
-        A word without a name is the value of the option `word`. `more` are the defaults of options that
-        several verbs share; the body gets them by their names.
+        A word without a name is the value of the option `word`. A body with `**` gets by their names those
+        given of the options that `help` has and it does not name, of which `flags` have no value.
         """
         names = takes.split()
 
@@ -80,13 +79,21 @@ class Line:
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             own = list(inspect.signature(body).parameters.values())[bool(names) :]
             parameters_of_body = [each for each in own if each.kind is kind]
+            about, repeated = options.pop("help", {}), options.get("iterable", ())
+            more: dict[str, Any] = {}
+            if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in own):
+                named_by_body = {each.name for each in parameters_of_body}
+                more = {name: None if name in repeated else "" for name in about if name not in named_by_body}
+                more |= dict.fromkeys(flags.split(), False)
             defaults = {**more, **dict.fromkeys(names, "")}
             asked = [inspect.Parameter(name, kind, default=each) for name, each in defaults.items()]
-            words = {name: self.settings[name] for name in names} | options.pop("help", {})
+            words = {name: self.settings[name] for name in names} | about
 
             @wraps(body)
             def guarded(c: Context, **named: Any) -> None:
                 chosen = {name: named.pop(name) for name in names}
+                given = {name: tuple(named[name] or ()) if name in repeated else named[name] for name in more}
+                named = {name: value for name, value in (named | given).items() if value or name not in more}
                 gc.set_threshold(*GARBAGE)
                 # What ends with the process is not looked through for cycles once more.
                 atexit.register(gc.freeze)

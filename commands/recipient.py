@@ -20,7 +20,13 @@ PATTERN = "*.tar.gz"
 """What bundles in a folder are called."""
 
 
-def demand(at_least: str, signers: str, sha256: Sequence[str] | None, order: str, stamp_ca: str) -> Demand:
+def demand(
+    at_least: str = "",
+    signers: str = "",
+    sha256: Sequence[str] | None = None,
+    order: str = "",
+    stamp_ca: str = "",
+) -> Demand:
     """Return what a line asks of a bundle; raises UserError for a level that there is not."""
     for level in LEVELS:
         if at_least in ("", level):
@@ -34,10 +40,10 @@ def demand(at_least: str, signers: str, sha256: Sequence[str] | None, order: str
     raise UserError(f"--at-least '{at_least[:40]}' is no level", remedy=f"name one of {', '.join(LEVELS)}")
 
 
-def bundle_files(given: Sequence[Path]) -> tuple[Path, ...]:
+def bundle_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
     """Return the files that are named, that lie in a folder, or that a pattern fits; UserError where none."""
     found: dict[Path, None] = {}
-    for path in given:
+    for path in map(Path, given):
         if path.is_file():
             paths = [path]
         elif path.is_dir():

@@ -76,13 +76,13 @@ def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
 class ReportOptions:
     """The switches of `report`."""
 
-    sessions: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()
     """The first leads."""
     mine: tuple[str, ...] = ()
     """Sessions to count as this machine's from now on."""
     baseline: str | None = None
     question: Question | None = None
-    bundles: tuple[Path, ...] = ()
+    bundle: tuple[str | Path, ...] = ()
     """Files, folders of them, and patterns."""
     expect: str = ""
     """A card's name."""
@@ -91,7 +91,7 @@ class ReportOptions:
     png: bool = False
     pdf: bool = False
     json: bool = False
-    gallery: Path | None = None
+    gallery: str = ""
     """A folder for the pages of all that is on record, in place of one page."""
     url: str = ""
     """Where the page or the gallery will be published."""
@@ -110,14 +110,13 @@ def make_report(root: Path, how: ReportOptions) -> None:
     for session in how.mine:
         store.keep_as_own(root, session)
     if how.gallery:
-        request = AnalysisRequest(datetime.now(UTC), questions=plan_questions(root), sizes=known_sizes(root))
-        analysis = analyse(evidence_in(root, purchase=False), request)
-        print(f"page: {relative_path(write_gallery(analysis, how.gallery, how.url))}")
+        analysis = analyse_clone(root, questions=plan_questions(root), sizes=known_sizes(root))
+        print(f"page: {relative_path(write_gallery(analysis, Path(how.gallery), how.url))}")
         return
     out = page_folder(root)
     analysis, written = write_report(root, out, how)
     screen = Screen()
-    for line in account_lines(analysis.accounts) if how.bundles else ():
+    for line in account_lines(analysis.accounts) if how.bundle else ():
         screen.say(f"  {line}")
     pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
     places = {"page": relative_path(written.html), "pdf": relative_path(pdf) if pdf else None}
@@ -164,27 +163,24 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
 
 def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
     """Return what this clone's records say, or several bundles', for a page in the folder `out`."""
-    bundles = [judged(root, path, how.asked, older=not how.verifies) for path in bundle_files(how.bundles)]
-    named = how.sessions or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
+    bundles = [judged(root, path, how.asked, older=not how.verifies) for path in bundle_files(how.bundle)]
+    named = how.session or tuple(dict.fromkeys(bundle.stated.session for bundle in bundles))
     request = AnalysisRequest(
         datetime.now(UTC),
         next(iter(named), None),
-        machine_id(user_state_folder()),
-        how.baseline,
+        baseline=how.baseline,
         question=how.question,
         note=how.note,
         questions=plan_questions(root),
         url=how.url.rstrip("/"),
         clone=quote(os.path.relpath(root, out)),
         named=named if len(named) > 1 else (),
+        bundles=tuple((bundle.name, bundle.sha256) for bundle in bundles),
     )
     if bundles:
-        files = tuple((bundle.name, bundle.sha256) for bundle in bundles)
-        request = replace(request, machine=None, bundles=files)
-        evidence = evidence_in(root, together(bundles), purchase=not how.verifies)
-        analysis = analyse(evidence, request)
+        analysis = analyse(evidence_in(root, together(bundles), purchase=not how.verifies), request)
     else:
-        request = replace(request, own=store.own_sessions(root))
+        request = replace(request, **own_fields(root))
         analysis = analyse(evidence_in(root), request)
         ahead, logs = find_prospects(root, analysis), _log_ends(root, analysis)
         request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
@@ -193,6 +189,20 @@ def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
     )
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     return analysis.with_request(request, tables)
+
+
+def analyse_clone(root: Path, session: str | None = None, **asked: Any) -> Analysis:
+    """Return what this clone's records say, led by a session; `asked` are more fields of the request."""
+    return analyse(evidence_in(root, purchase=False), AnalysisRequest(datetime.now(UTC), session, **asked))
+
+
+def own_fields(root: Path) -> dict[str, Any]:
+    """Return the fields of a request that say what of this clone is its user's own."""
+    return {
+        "machine": machine_id(user_state_folder()),
+        "own": store.own_sessions(root),
+        "questions": plan_questions(root),
+    }
 
 
 def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:

@@ -124,7 +124,7 @@ def _analyse_session(root: Path, outcome: Outcome, plan: str, how: RunOptions) -
     if not (how.answers or judged) or not session_records(root, outcome.session):
         return None
     question = outcome.session.question if plan == SELFCHECK else None
-    asked = ReportOptions(sessions=(outcome.session.id,), question=question)
+    asked = ReportOptions(session=(outcome.session.id,), question=question)
     return analyse_records(root, page_folder(root), asked)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from commands.build import build_environments
 from commands.run import begin_session, resumable_session
@@ -40,9 +41,16 @@ LEAST_SECONDS = 60.0
 
 
 def parse_asked(
-    asked: OwnAsked, *, per_step: str = "", until: str = "5%", steps: str = "", minutes: str = "10"
+    command: str,
+    *,
+    per_step: str = "",
+    until: str = "5%",
+    steps: str = "",
+    minutes: str = "10",
+    **given: Any,
 ) -> OwnAsked:
-    """Return what is asked with a line's last words; raises UserError for what is no pattern or number."""
+    """Return what a line asks; `given` are more fields. Raises UserError for what is no pattern or number."""
+    asked = OwnAsked(command, **given)
     for name, pattern, group in (("match", asked.match, "step"), ("metric", asked.metric, "")):
         try:
             groups = re.compile(pattern) if pattern else None

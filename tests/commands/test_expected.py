@@ -294,7 +294,7 @@ def test_a_card_can_be_asked_for_beside_bundles(clone, model, monkeypatch, tmp_p
     lead = SimpleNamespace(session=None)
     bundle = SimpleNamespace(results=read_results(clone), stated=lead, name=packed.name, sha256="0" * 64)
     monkeypatch.setattr(report, "judged", lambda *_, older: bundle)
-    how = ReportOptions(bundles=(packed,), expect="RTX A6000")
+    how = ReportOptions(bundle=(packed,), expect="RTX A6000")
     analysis, _ = write_report(clone, tmp_path / "out", how)
     assert [one.card for one in analysis.request.asked] == ["RTX A6000"]
     assert analysis.request.should

@@ -55,7 +55,7 @@ def test_a_bundle_holds_no_log_and_a_page_of_bundles_shows_none(logged, tmp_path
     with tarfile.open(path) as tar:
         files = [tar.extractfile(member) for member in tar.getmembers() if member.isfile()]
         assert files and all(file and SECRET.encode() not in file.read() for file in files)
-    _, written = write_report(logged, tmp_path / "out", ReportOptions(bundles=(path,)))
+    _, written = write_report(logged, tmp_path / "out", ReportOptions(bundle=(path,)))
     assert SECRET not in written.html.read_text()
 
 

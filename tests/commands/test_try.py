@@ -158,9 +158,8 @@ def test_what_cannot_be_tried_is_one_sentence(folder, how, words):
     ],
 )
 def test_an_option_that_is_no_pattern_or_number_is_refused(words, said):
-    patterns = {name: words.pop(name, "") for name in ("match", "metric")}
     with pytest.raises(UserError, match=said):
-        parse_asked(OwnAsked("python train.py", **patterns), **words)
+        parse_asked("python train.py", **words)
 
 
 def side(*rates, name="a", unit="sample", **how):

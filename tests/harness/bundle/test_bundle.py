@@ -114,7 +114,7 @@ def test_bundles_of_two_sites_make_one_report_with_equal_work_side_by_side_and_t
     paths = two_bundles(clone, tmp_path / "sent")
     empty = tmp_path / "empty"
     (empty / "results").mkdir(parents=True)
-    how = report.ReportOptions(bundles=(tmp_path / "sent",))
+    how = report.ReportOptions(bundle=(tmp_path / "sent",))
     analysis, written = report.write_report(empty, tmp_path / "out", how)
     page = written.markdown.read_text()
     assert "Constructed Card A" in page and "Constructed Card B" in page
@@ -155,7 +155,7 @@ def test_a_damaged_bundle_is_in_no_report(good, tmp_path):
     path = tmp_path / "b.tar.gz"
     path.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(GateError, match="is not as it was packed"):
-        report.write_report(tmp_path, tmp_path / "out", report.ReportOptions(bundles=(path,)))
+        report.write_report(tmp_path, tmp_path / "out", report.ReportOptions(bundle=(path,)))
 
 
 def test_a_pinned_environment_with_other_packages_than_its_lock_is_named(tmp_path):
@@ -207,7 +207,7 @@ def test_an_older_bundle_is_judged_by_what_packed_it_and_a_report_reads_its_reco
     path, packer = older(good, tmp_path, layout), f"gpudyno 0.0.9, commit {'ab' * 20}, packed it"
     with pytest.raises(UserError, match=f"has layout {layout}, not 5: {packer}"):
         judged(ROOT, path, Demand())
-    how = report.ReportOptions(bundles=(path,))
+    how = report.ReportOptions(bundle=(path,))
     if layout != 4:
         with pytest.raises(UserError, match=packer):
             report.write_report(clone, tmp_path / "out", how)
@@ -266,7 +266,7 @@ def test_what_a_record_says_is_text_in_markdown_as_in_html(tmp_path):
         for one in bundled.one_card()
     ]
     root = bundled.write(tmp_path, records)
-    _, written = report.write_report(root, tmp_path / "out", report.ReportOptions(sessions=(bundled.LEAD,)))
+    _, written = report.write_report(root, tmp_path / "out", report.ReportOptions(session=(bundled.LEAD,)))
     page = written.markdown.read_text()
     assert "\\!\\[p\\](http" in page or "!\\[p\\](http" in page
     assert "![p]" not in page and not re.search("^# gold|^# 10 times", page, re.M)

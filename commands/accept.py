@@ -21,7 +21,7 @@ from report.analysis import Analysis
 from report.buying import clause
 from report.buying.clause import RequirementResult
 from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
-from report.compare.box import BoxCards, CardBehind, cards_behind
+from report.compare.card_units import BoxCards, CardBehind, cards_behind
 from report.page import render
 from report.stats.intervals import LEVEL
 

@@ -25,7 +25,7 @@ from harness.summary.contradictions import changes_over_pauses
 from report.buying.purchase import FILE as PURCHASE_FILE
 from report.buying.purchase import UNFILLED, load_purchase
 from report.expected.figures import read_tables, table_problems
-from report.expected.sizes import read_pairs
+from report.expected.software_effect import read_pairs
 from report.expected.specs import load_specs
 from report.text import clean, count
 

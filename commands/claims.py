@@ -10,7 +10,7 @@ from pathlib import Path
 from commands import run as running
 from commands.plan import wrap_words
 from commands.prospects import Prospects, device_prospects, target_device
-from commands.report import analyse_clone, known_sizes, own_fields
+from commands.report import analyse_clone, own_fields
 from harness.errors import UserError
 from harness.plan.order import Planned
 from harness.record import CardClass, Claim
@@ -22,8 +22,9 @@ from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
 from report.claims.answers import Answer, Obstacle, answers
-from report.claims.judged import not_compared
+from report.claims.judge import not_compared
 from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
+from report.expected.software_effect import read_software_effect
 from report.trials.key import grouped_by
 
 
@@ -115,7 +116,7 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
         return answers(unmet, (), cards, prospects.ways, prospects.barred)
     ahead = own_fields(root) | {"ways": prospects.ways, "barred": prospects.barred}
     wanted = {claim.id for claim in claims}
-    analysis = analyse_clone(root, sizes=known_sizes(root), **ahead)
+    analysis = analyse_clone(root, software=read_software_effect(root), **ahead)
     return tuple(answer for answer in analysis.answers if answer.claim.id in wanted)
 
 

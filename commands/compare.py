@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from commands.report import analyse_clone, known_sizes
+from commands.report import analyse_clone
 from harness.errors import GateError, UserError
 from harness.record import machine_differences
 from report import text
 from report.compare.named_sides import compare_named, gate_reasons
+from report.expected.software_effect import read_software_effect
 from report.page import render
 
 
@@ -19,7 +20,7 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     Raises UserError where the gate is no ratio.
     """
     fail_below = None if gate is None else _parse_ratio(gate)
-    comparison = compare_named(analyse_clone(root).on_record, first, second, known_sizes(root))
+    comparison = compare_named(analyse_clone(root).on_record, first, second, read_software_effect(root))
     differ = dict.fromkeys(
         each
         for ratio in comparison.ratios

@@ -25,9 +25,8 @@ from harness.run.jobs import submission
 from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
-from report.expected.figures import read_tables
 from report.expected.relative import CardsOnPaper
-from report.expected.sizes import DifferenceSize, SystemDifference, read_pairs, sizes
+from report.expected.software_effect import read_software_effect
 from report.expected.specs import FOLDER
 from report.page import render
 from report.page.one.page_one import page_one
@@ -110,7 +109,7 @@ def make_report(root: Path, how: ReportOptions) -> None:
     for session in how.mine:
         store.keep_as_own(root, session)
     if how.gallery:
-        analysis = analyse_clone(root, questions=plan_questions(root), sizes=known_sizes(root))
+        analysis = analyse_clone(root, questions=plan_questions(root), software=read_software_effect(root))
         print(f"page: {relative_path(write_gallery(analysis, Path(how.gallery), how.url))}")
         return
     out = page_folder(root)
@@ -205,13 +204,6 @@ def own_fields(root: Path) -> dict[str, Any]:
     }
 
 
-def known_sizes(root: Path) -> Mapping[SystemDifference, DifferenceSize]:
-    """Return what differences between two systems are worth by this clone's tables; none without tables."""
-    if not (root / FOLDER).is_dir():
-        return {}
-    return sizes(read_pairs(root, [row for table in read_tables(root).values() for row in table]))
-
-
 def _expectation_fields(root: Path, analysis: Analysis, card: str) -> dict[str, Any]:
     """Return the parts of a request that the tables of this clone answer; none where it has no tables."""
     if not card and not (root / FOLDER).is_dir():
@@ -219,5 +211,5 @@ def _expectation_fields(root: Path, analysis: Analysis, card: str) -> dict[str, 
     return {
         "asked": expect_cards(root, analysis, card),
         "should": expected_speeds(root, analysis),
-        "sizes": known_sizes(root),
+        "software": read_software_effect(root),
     }

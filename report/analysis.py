@@ -18,23 +18,20 @@ from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
 from report.buying.purchase import FILE, UNFILLED, Purchase, load_purchase
 from report.claims.answers import Answer, Obstacle, answers
-from report.claims.judge import judge
-from report.claims.judged import Judged
+from report.claims.judge import Judged, judge
 from report.claims.judging_plan import JudgingPlan
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
-from report.compare.box import BoxCards, cards_of_box
 from report.compare.card_check import CheckedCard, checked_cards
+from report.compare.card_units import BoxCards, UnitSpread, cards_of_box, unit_spreads
 from report.compare.cells import Cell, cells_of, own_and_other_cells
 from report.compare.comparison import Comparison, compare_sides
 from report.compare.precisions import Gate, Parity, early_gates, parities
-from report.compare.spread import UnitSpread, unit_spreads
 from report.expected.expected import CardExpectation, ExpectedValue
-from report.expected.networks import PublishedSpeeds, load_published
+from report.expected.published_speeds import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
-from report.expected.sizes import DifferenceSize, SystemDifference
+from report.expected.software_effect import SoftwareEffect
 from report.trials.account import MachineAccount, accounts
-from report.trials.asked import WITHIN, question_among, question_of_session
-from report.trials.factors import among_sessions
+from report.trials.factors import WITHIN, among_sessions, question_among, question_of_session
 from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read_trials, results_of
 from report.trials.trial import TrialResult
@@ -98,8 +95,8 @@ class AnalysisRequest:
     """What is expected of a card that was named, else of the offers' cards without a record."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)
     """By the path of a cell's first trial, what its card should do; where enough other cards did the same."""
-    sizes: Mapping[SystemDifference, DifferenceSize] = field(default_factory=dict)
-    """What differences between two systems are worth, by published pairs."""
+    software: SoftwareEffect | None = None
+    """What another release of the software is worth, by published pairs."""
     url: str = ""
     """Where the page will be published; empty where it is not known."""
     clone: str = "../.."
@@ -202,7 +199,7 @@ class Analysis:
             [cell for cell in usable if cell.session in sessions],
             [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
             failed=[trial for trial in trials if trial.failure is not None],
-            sizes=self.request.sizes,
+            software=self.request.software,
             rule=among_sessions(factor) if together else None,
             baseline=self.request.baseline,
         )
@@ -258,9 +255,8 @@ class Analysis:
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
-        request, software = self.request, self.request.sizes.get("software")
-        cards, ways = self.evidence.cards, request.ways
-        return answers(self.verdicts, self.here, cards, ways, request.barred, software)
+        request, cards = self.request, self.evidence.cards
+        return answers(self.verdicts, self.here, cards, request.ways, request.barred, request.software)
 
     @property
     def with_ceilings(self) -> list[TrialResult]:

@@ -9,12 +9,18 @@ from harness.record import Finding, finding
 from harness.record.finding import finding_fault as fault_of
 from harness.record.finding import finding_label, finding_sentence
 from report import text
-from report.compare.box import BoxCards, CardBehind, cards_behind, cards_of_box, least_ratio
+from report.compare.card_units import (
+    BoxCards,
+    CardBehind,
+    UnitSpread,
+    cards_behind,
+    cards_of_box,
+    least_ratio,
+    missing_share,
+)
 from report.compare.cells import Cell
-from report.compare.partial_key import PartialKey
-from report.compare.spread import UnitSpread, missing_share
 from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import Key, without_fields
+from report.trials.key import Key, PartialKey, without_fields
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05

@@ -14,12 +14,11 @@ from harness.record.published.cards import Card, find_card
 from report.buying.cost_model import CERTAIN, CostModel, CostNumbers, OfferNumbers, Range
 from report.buying.purchase import Purchase
 from report.buying.workload_mix import OfferedCard, WorkLine, offered_cards, timed_cells, work_lines
+from report.compare.card_units import UnitSpread, unit_reach, unit_spreads, with_other_units
 from report.compare.cells import Cell
-from report.compare.partial_key import MEASURED_FIELDS
 from report.compare.ratio import work_ratio
-from report.compare.spread import UnitSpread, unit_reach, unit_spreads, with_other_units
 from report.expected.relative import CardsOnPaper
-from report.trials.key import without_fields
+from report.trials.key import MEASURED_FIELDS, without_fields
 from report.trials.trial import TrialResult
 
 LIFE_YEARS: Range = (2.0, 4.0, 8.0)

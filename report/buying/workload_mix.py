@@ -10,11 +10,12 @@ from harness.record.published.cards import Card, find_card, means_card
 from report import text
 from report.buying.purchase import FILE, Offer, Purchase, PurchaseWork
 from report.compare.cells import Cell
-from report.compare.partial_key import items_nearest_card
 from report.trials.key import LOADER_ALONE, Key, grouped_by
 from report.trials.trial import TrialResult
 
 _KEYS = ("workload", "protocol", "model", "precision", "batch_size", "image_size", "sequence_length")
+DATA_MODES = ("cached", "device", "host")
+"""From what shows the card alone to what shows the whole machine: the first on record is meant."""
 PRECISIONS = ("fp32-ieee", "amp-fp16", "amp-bf16")
 """What speeds are of where no work is given."""
 
@@ -164,7 +165,8 @@ Recorded = tuple[Key, tuple[Cell | None, ...], list[Cell]]
 def _buyers_line(work: PurchaseWork, number: int, recorded: Sequence[Recorded], cards: int) -> WorkLine:
     fits = [one for one in recorded if fits_work(one[0], work)]
     alike = tuple(cell for _, _, of in fits for cell in of)
-    fits = items_nearest_card([one for one in fits if any(one[1])], lambda one: one[0])
+    modes = grouped_by((one for one in fits if any(one[1])), lambda one: DATA_MODES.index(one[0].data_mode))
+    fits = modes[min(modes)] if modes else []
     if not fits:
         return WorkLine(_written(work), work.precision, work.hours_per_year, (None,) * cards, alike)
     for name in _KEYS:

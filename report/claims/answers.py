@@ -13,13 +13,13 @@ from typing import Literal
 
 from harness.record import Claim
 from harness.record.published.cards import Card
-from report.claims.judged import Judged, nearest_terms, obstacles
+from report.claims.judge import Judged, nearest_terms, obstacles
 from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
-from report.compare.partial_key import Term
-from report.expected.sizes import DifferenceSize
+from report.expected.software_effect import SoftwareEffect
 from report.metrics import CLAIMED
+from report.trials.key import Term
 
 AnswerState = Literal[
     "reproduced",
@@ -71,7 +71,7 @@ class Answer:
     low: float | None = None
     high: float | None = None
     differs: tuple[AnswerTerm, ...] = ()
-    software: DifferenceSize | None = None
+    software: SoftwareEffect | None = None
     """What software alone is known to change, where nothing but that differs."""
     way: JudgingPlan | None = None
     obstacle: Obstacle | None = None
@@ -97,7 +97,7 @@ def answers(
     cards: Sequence[Card],
     ways: Mapping[str, JudgingPlan],
     barred: Mapping[str, Obstacle],
-    software: DifferenceSize | None = None,
+    software: SoftwareEffect | None = None,
 ) -> tuple[Answer, ...]:
     """Each figure's answer on the leading machine's cells, in the order of the verdicts.
 
@@ -138,7 +138,7 @@ def _verdict_answer(judged: Judged) -> Answer:
 
 
 def _nearest_answer(
-    claim: Claim, cells: Sequence[Cell], cards: Sequence[Card], software: DifferenceSize | None
+    claim: Claim, cells: Sequence[Cell], cards: Sequence[Card], software: SoftwareEffect | None
 ) -> Answer | None:
     """The answer of the nearest cell that did the same work; null where none did."""
     if claim.kind != "absolute" or not claim.value:
@@ -168,7 +168,7 @@ def terms_beside(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Answe
     figure = figure_of(claim, cell)
     if figure is None or not figure.mean:
         return None
-    work = {difference.field for difference in side_terms(claim.of, claim, cell)}
+    work = {difference.field for difference in side_terms(claim, cell)}
     terms = {difference.field for difference in obstacles(claim, cell, cards)}
     if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _UNPROVEN}:
         return None
@@ -185,7 +185,7 @@ def _measured_answer(
     state: AnswerState,
     cell: Cell,
     differs: tuple[AnswerTerm, ...] = (),
-    software: DifferenceSize | None = None,
+    software: SoftwareEffect | None = None,
 ) -> Answer:
     figure = figure_of(claim, cell)
     if figure is None or not figure.mean or not claim.value:
@@ -209,4 +209,4 @@ def _nearest_differences(claim: Claim, cells: Sequence[Cell]) -> tuple[Term, ...
     """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
     work = claim.workload, claim.of.model.casefold()
     alike = [cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work]
-    return nearest_terms(claim.of, claim, alike) if alike else ()
+    return nearest_terms(claim, alike) if alike else ()

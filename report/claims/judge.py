@@ -2,35 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from harness.record import Claim, ClaimKind
+from packaging.specifiers import SpecifierSet
+
+from harness.record import Claim
 from harness.record.published.cards import Card
-from report.claims.judged import (
-    Judged,
-    RecordedCells,
-    choose_cells,
-    judge_runs,
-    nearest_terms,
-    not_compared,
-    obstacles,
-)
-from report.claims.matching import figure_of, matches
-from report.claims.pairs import judge_pair
+from harness.record.published.claim_set import applies_to
+from report.claims.matching import figure_of, matches, side_terms
 from report.compare.batch_sweeps import BatchSweep
-from report.compare.cells import Cell
-from report.compare.partial_key import Term
+from report.compare.card_units import ASSUMED_SPREAD
+from report.compare.cells import Cell, is_side_by_side, selected_alike, to_target
 from report.metrics import CLAIMED
-from report.stats.equivalence import bounds_hold, range_holds, structure_holds
+from report.stats.equivalence import (
+    Verdict,
+    bound_holds,
+    bounds_hold,
+    equivalence,
+    range_holds,
+    seeds_bounded,
+    seeds_hold,
+    structure_holds,
+)
+from report.stats.intervals import Interval, Runs, blocks_interval
+from report.trials.key import Term
+from report.trials.learning import validated_batches
 
 SEEDED_MARGIN = 0.005
 """How far a program with its own seed may end from the published figure: other kernels round otherwise."""
 
-FORMS: Mapping[ClaimKind, Callable[[Claim, RecordedCells], Judged]] = {
-    "ratio": judge_pair,
-    "order": judge_pair,
-}
-"""How a kind of claim is judged; those of one side are by `_judge_side`."""
+_VERSION = re.compile(
+    r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d+(?:\.\d+)*)((?:(?:a|b|rc|\.dev)\d+)?(?:\+\w+(?:\.\w+)*)?)",
+    re.A,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim, its verdict, and the cells it was held against; or what keeps it away from every cell."""
+
+    claim: Claim
+    verdict: Verdict
+    cells: tuple[Cell, ...] = ()
+    measured: float | None = None
+    differences: tuple[Term, ...] = ()
+    interval: Interval | None = None
+    """The range of what was measured, at `LEVEL`; null where its runs show none."""
+
+    @property
+    def compared(self) -> bool:
+        """Whether like met like, whatever came of it."""
+        return self.verdict.word != "not comparable"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCells:
+    """What claims are held against: the leading session's cells, those beside it, and its batch sweeps."""
+
+    own: Sequence[Cell]
+    everything: Sequence[Cell]
+    sweeps: Sequence[BatchSweep]
+    cards: Sequence[Card]
 
 
 def judge(
@@ -56,8 +90,9 @@ def _judge(claim: Claim, measured: RecordedCells) -> Judged:
     places = [cell for cell in measured.own if cell.key.workload == claim.workload]
     if not places:
         return not_compared(claim, Term("workload", None, claim.workload))
-    judge_form = FORMS.get(claim.kind)
-    return judge_form(claim, measured) if judge_form else _judge_side(claim, places, measured)
+    if claim.compares:
+        return _judge_pair(claim, measured)
+    return _judge_side(claim, places, measured)
 
 
 def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
@@ -96,7 +131,7 @@ def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
 def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -> Judged:
     fit = [cell for cell in places if matches(claim, cell)]
     if not fit:
-        return not_compared(claim, *nearest_terms(claim.of, claim, places))
+        return not_compared(claim, *nearest_terms(claim, places))
     found = choose_cells(claim, [claim], [(cell,) for cell in fit], measured)
     if isinstance(found, Judged):
         return found
@@ -139,5 +174,218 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         margin = max(SEEDED_MARGIN, claim.half_digit / claim.value)
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
-        verdict = judge_runs(claim, figure.runs)
+        verdict = _judge_runs(claim, figure.runs)
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)
+
+
+def _judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
+    """The claim held against the pair of cells with the most runs that like meets like in."""
+    assert claim.over is not None
+    second = claim.model_copy(update={"of": claim.over})
+    # Each side of a claim on two cards is of its own card alone.
+    first = claim.model_copy(update={"over": None}) if claim.of.card else claim
+    own, everything = measured.own, measured.everything
+    pairs = [
+        (of, over)
+        for of in everything
+        if matches(claim, of)
+        for over in everything
+        if matches(second, over) and _is_same_setting(claim, of, over) and (of in own or over in own)
+    ]
+    if not pairs:
+        why = nearest_terms(claim, own) or nearest_terms(second, own)
+        return not_compared(claim, *(why or (Term("in_one_setting", False, True),)))
+    found = choose_cells(claim, [first, second], pairs, measured)
+    return found if isinstance(found, Judged) else _verdict_of_pair(claim, *found)
+
+
+def _is_same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
+    """Both on one machine and stack, unless the claim is of two cards; both projected, or neither.
+
+    Where one side has more devices, the nodes of a session are taken for alike. A rate of steady steps is the
+    same of a whole run and of a part.
+    """
+    assert claim.over is not None
+    crossed = claim.of.card != claim.over.card
+    one_machine = of.machine == over.machine or claim.of.gpus != claim.over.gpus
+    places = [(cell.session, cell.trials[0].device_model, cell.stack) for cell in (of, over)]
+    same = one_machine and places[0] == places[1]
+    # A claim that names no data mode is of one precision over another in the same one.
+    alike = claim.of.data_mode != claim.over.data_mode or of.key.data_mode == over.key.data_mode
+    of_one_length = CLAIMED[claim.metric].steady or of.length.projected == over.length.projected
+    return (crossed or same) and alike and of_one_length
+
+
+def _verdict_of_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
+    """An order is of the first over the second; a ratio is published as how many times the second it is."""
+    ordered = (of, over) if claim.kind == "order" else (over, of)
+    figures = [figure for cell in ordered if (figure := figure_of(claim, cell)) is not None]
+    runs = selected_alike(*ordered, figures[0], figures[1])
+    paired = is_side_by_side(of, over)
+    first, second = (side.mean for side in runs)
+    if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
+        verdict = bound_holds(runs, claim.relation, 0.0, paired=paired, logs=False)
+        return Judged(claim, verdict, (of, over))
+    if CLAIMED[claim.metric].kind == "memory" and first and second:
+        return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
+    interval = blocks_interval(*runs, paired=paired)
+    ratio = interval.estimate if interval else first / second if first and second else None
+    return Judged(claim, _judge_runs(claim, *runs, paired=paired), (of, over), ratio, interval=interval)
+
+
+def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:
+    """Equal programs allocate alike: between the least and the most of all runs, and no chance is in it."""
+    low = min(first.values) / max(second.values)
+    high = max(first.values) / min(second.values)
+    if claim.kind == "ratio" and claim.relation == "equal":
+        assert claim.value is not None
+        return range_holds(low, high, claim.value, claim.margin, claim.half_digit)
+    assert claim.relation != "equal"
+    return bounds_hold(low, high, claim.relation, 1.0 if claim.value is None else claim.value)
+
+
+def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Term, ...]:
+    """What differs; empty where the claim may be judged."""
+    reasons = (
+        Term("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
+        _card_term(claim, cell, cards),
+        _stack_term(claim, cell),
+        _data_term(claim, cell),
+        _validation_term(claim, cell),
+        _length_term(claim, cell) if claim.target is None else _target_term(claim.target, cell),
+    )
+    return tuple(reason for reason in reasons if reason)
+
+
+def _card_term(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
+    trial = cell.trials[0]
+    spoken_of = applies_to(
+        claim,
+        trial.environment.device,
+        trial.device_name,
+        trial.device_capability,
+        cards,
+        trial.device_memory_bytes,
+    )
+    if spoken_of:
+        return None
+    card = claim.card_class or claim.of.card
+    return Term("card_class" if spoken_of is None else "card", cell.card, card)
+
+
+def _stack_term(claim: Claim, cell: Cell) -> Term | None:
+    """Versions named by an absolute claim that are not the ones used here."""
+    if claim.kind != "absolute" or claim.stack is None:
+        return None
+    renamed = {"pytorch": "torch"}
+    used = {name.casefold(): str(value) for name, value in cell.stack.versions}
+    used["driver"] = cell.stack.driver or "unknown"
+    for name, release, build in _VERSION.findall(claim.stack):
+        version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
+        # 2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build.
+        if not SpecifierSet(f"=={release}{build or '.*'}").contains(version, prereleases=True):
+            return Term(name, version, release + build)
+    return None if _VERSION.search(claim.stack) else Term("stack", None, claim.stack)
+
+
+def _data_term(claim: Claim, cell: Cell) -> Term | None:
+    metric = CLAIMED[claim.metric]
+    if cell.key.data_source == "generated" and not metric.on_generated:
+        return Term("data_source", "generated", "real")
+    if metric.kind == "quality" and cell.key.weights == "random":
+        return Term("weights", "random", "pretrained")
+    return None
+
+
+def _validation_term(claim: Claim, cell: Cell) -> Term | None:
+    """A quality on a part of the validation is another one."""
+    if claim.target is None and CLAIMED[claim.metric].kind != "quality":
+        return None
+    for trial in cell.trials:
+        measured = trial.record.measurement
+        batches = validated_batches(measured) if measured else None
+        if measured is not None and batches is not None:
+            return Term("valid_batches", batches, measured.protocol.valid_batches)
+    return None
+
+
+def _target_term(target: float, cell: Cell) -> Term | None:
+    """A run that ended without its target has no time to it, and a mean of the others would be too short."""
+    found = to_target(cell, target)
+    if found.runs and found.reached == found.runs:
+        return None
+    return Term("runs_with_target", found.reached, found.runs)
+
+
+def _length_term(claim: Claim, cell: Cell) -> Term | None:
+    """A quality needs its epochs; a projection needs a window that settled."""
+    metric = CLAIMED[claim.metric]
+    kind = metric.kind
+    if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
+        return Term("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
+    if kind == "quality":
+        trained = max(trial.epochs_trained or 0 for trial in cell.trials)
+        least = metric.least_epochs
+        if least is not None:
+            return None if trained >= least else Term("epochs", trained, least)
+        epochs = claim.epochs or cell.length.epochs
+        return None if trained == epochs else Term("epochs", trained, epochs)
+    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
+        return Term("settled", False, True)
+    return None
+
+
+def not_compared(claim: Claim, *differences: Term) -> Judged:
+    """The claim, with what keeps it away from every record."""
+    return Judged(claim, Verdict("not comparable"), differences=tuple(dict.fromkeys(differences)))
+
+
+def nearest_terms(claim: Claim, places: Sequence[Cell]) -> tuple[Term, ...]:
+    """What keeps the nearest cell away from a claim's side; empty where one has all of it."""
+    return min((side_terms(claim, cell) for cell in places), key=len)
+
+
+def choose_cells(
+    claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: RecordedCells
+) -> tuple[Cell, ...] | Judged:
+    """Return the candidate with the most evidence, a cell for each side; else why none may be judged."""
+    reasons = [
+        [
+            reason
+            for side, cell in zip(sides, cells, strict=True)
+            for reason in obstacles(side, cell, measured.cards)
+        ]
+        for cells in candidates
+    ]
+    comparable = [cells for cells, reason in zip(candidates, reasons, strict=True) if not reason]
+    if not comparable:
+        return not_compared(claim, *reasons[0])
+    # What has the fewest runs counts for all that belong together.
+    return max(comparable, key=lambda cells: min(_evidence(claim, cell) for cell in cells))
+
+
+def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
+    """The most runs, then blocks; whole runs on a tie."""
+    figure = figure_of(claim, cell)
+    runs = figure.runs if figure else cell.throughput.runs
+    return len(runs.values), len(set(runs.blocks)), not cell.length.projected
+
+
+def _judge_runs(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
+    """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
+    positive = all(runs.values and min(runs.values) > 0 for runs in sides)
+    seeds, relation = claim.seeds if positive else None, claim.relation
+    other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
+    if relation != "equal":
+        bound = 1.0 if claim.value is None else claim.value
+        if seeds is not None:
+            return seeds_bounded(sides, seeds, relation, bound)
+        return bound_holds(sides, relation, bound, paired=paired, other_unit=other_unit, kind=claim.kind)
+    assert claim.value is not None
+    published = claim.value, claim.margin, claim.half_digit
+    if seeds is not None:
+        return seeds_hold(sides, seeds, *published, runs=claim.runs)
+    spread, kind = claim.spread, claim.kind
+    return equivalence(
+        sides, *published, spread=spread, runs=claim.runs, paired=paired, other_unit=other_unit, kind=kind
+    )

@@ -14,9 +14,8 @@ from harness.record import Claim, DeviceKind, Side, TrialRequest, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to, claim_sides
 from report.claims.matching import PARTS, asked_key
-from report.compare.partial_key import PartialKey
 from report.metrics import CLAIMED
-from report.trials.key import grouped_by, key_of_asked
+from report.trials.key import PartialKey, grouped_by, key_of_asked
 
 COUNT_BYTES_ON_A_CPU = ("tensorcore_mlp",)
 """Workloads that report there how much memory their tensors take; a card's allocator reports it for all."""

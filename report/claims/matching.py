@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from harness.record import Claim, Side
 from harness.record.vocabulary.workload import read_workload
-from report.compare.cells import Cell, target_reached, to_target
-from report.compare.figure import Figure, Run, figure_of_runs
-from report.compare.partial_key import PartialKey, Term
+from report.compare.cells import Cell, Figure, Run, figure_of_runs, to_target
 from report.metrics import CLAIMED
-from report.trials.key import Value
+from report.trials.key import PartialKey, Term, Value
 from report.trials.trial import TrialResult
 
 EPOCH, DEVICE = "epoch", "device"
@@ -21,11 +19,12 @@ SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 
 def matches(claim: Claim, cell: Cell) -> bool:
     """Whether a cell has what the claim's side names, the card aside."""
-    return not side_terms(claim.of, claim, cell)
+    return not side_terms(claim, cell)
 
 
-def side_terms(side: Side, claim: Claim, cell: Cell) -> tuple[Term, ...]:
+def side_terms(claim: Claim, cell: Cell) -> tuple[Term, ...]:
     """What a claim's side names and a cell does not have, the card aside."""
+    side = claim.of
     found = asked_key(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
     if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
         found = (*found, Term("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
@@ -72,10 +71,14 @@ def figure_of(claim: Claim, cell: Cell) -> Figure | None:
     if claim.target is not None:
         found = to_target(cell, claim.target)
         return found.epochs if claim.metric == "epochs_to_target" else found.seconds
-    if nth_epoch(claim.of) is None and _devices(claim) is None:
+    nth, devices = nth_epoch(claim.of), _devices(claim)
+    if nth is None and devices is None:
         return measured_of(cell, claim.metric)
     # Of one of their epochs or devices, of those runs that have it.
-    values = ((trial, _value_of(claim, trial)) for trial in cell.trials)
+    values = (
+        (trial, _epoch_seconds(trial, nth) if nth is not None else trial.busy_percent_of(devices or ""))
+        for trial in cell.trials
+    )
     runs = [Run(value, trial.record.block, trial.verdict) for trial, value in values if value is not None]
     return figure_of_runs(runs, frozenset({"invalid"}), in_blocks=True)
 
@@ -97,16 +100,7 @@ def measured_of(cell: Cell, metric: str) -> Figure | None:
     return cell.figures.get(CLAIMED[metric].name)
 
 
-def _value_of(claim: Claim, trial: TrialResult) -> float | None:
-    """What one trial has of a claim's metric, of one of its epochs or devices where the claim is."""
-    if claim.target is not None:
-        place = target_reached(trial, claim.target)
-        if place is None:
-            return None
-        return float(place.epochs) if claim.metric == "epochs_to_target" else place.seconds
-    if (devices := _devices(claim)) is not None:
-        return trial.busy_percent_of(devices)
-    if (nth := nth_epoch(claim.of)) is None:
-        return CLAIMED[claim.metric].of(trial)
+def _epoch_seconds(trial: TrialResult, nth: int) -> float | None:
+    """Return the seconds of one epoch with its validation; null where a trial ended before it."""
     epoch = trial.epochs[nth - 1] if len(trial.epochs) >= nth else None
     return None if epoch is None else epoch.train_seconds + (epoch.valid_seconds or 0.0)

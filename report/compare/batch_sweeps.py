@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from harness.summary.statistics import reserved_share as measured_share
 from report.compare.cells import Cell
-from report.compare.partial_key import MEASURED_FIELDS, same_but
-from report.trials.key import Key, grouped_by, limit_of
+from report.trials.key import MEASURED_FIELDS, Key, grouped_by, limit_of, without_fields
 from report.trials.trial import TrialResult
 
 FEWEST_POINTS = 2
 FEWEST_BATCHES = 3
 
 ANY_BATCH = ("batch_size", *MEASURED_FIELDS)
-_sweep = same_but(*ANY_BATCH, within=("limit", "card", "machine", "session"))
-_failed_sweep = same_but(*ANY_BATCH, within=("machine", "session"))
-"""What a trial that did not fit shares with the others of its sweep, besides the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +63,15 @@ def reserved_share(cell: Cell) -> float | None:
     measured = [trial.record.measurement for trial in cell.trials]
     shares = [measured_share(measurement) for measurement in measured if measurement is not None]
     return max((share for share in shares if share is not None), default=None)
+
+
+def _sweep(cell: Cell) -> Hashable:
+    return _failed_sweep(cell), cell.length.limit, cell.card
+
+
+def _failed_sweep(item: Cell | TrialResult) -> Hashable:
+    """Return what a trial that did not fit shares with the others of its sweep, besides the limit."""
+    return without_fields(item.key, *ANY_BATCH), item.machine, item.session
 
 
 def without_sweeps(cells: Sequence[Cell], lead: str | None) -> tuple[Cell, ...]:

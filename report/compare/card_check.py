@@ -20,9 +20,16 @@ from scipy import special
 from harness.record import Finding, Gpu
 from harness.record.measurement import CardCheck
 from harness.record.published.cards import Card, find_card
-from report.compare.box import ALPHA
-from report.expected.networks import CardFigures, PublishedSpeeds, known_network
-from report.expected.products import KnownSpeed, by_paper, known_of, peak_of
+from report.compare.card_units import ALPHA
+from report.expected.published_speeds import (
+    CardFigures,
+    KnownSpeed,
+    PublishedSpeeds,
+    by_paper,
+    known_network,
+    known_of,
+    peak_of,
+)
 from report.trials.ceilings import BUS, Device, device_of
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult

@@ -4,18 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
-from report.compare.figure import Figure, Run, figure_of_runs, verdicts_left_out
-from report.compare.partial_key import same_but
 from report.metrics import FIGURES
-from report.stats.intervals import Runs
+from report.stats.intervals import Interval, Runs, blocks_interval
 from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_by
 from report.trials.learning import Reached, learning_key, more_is_better, target_place
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
-_same_on_machine = same_but(within=("length", "machine", "card", "stack"))
+VERDICTS = (*PROVEN, "unproven", "invalid")
+
+
+class Run(NamedTuple):
+    """One run's value, the block of time that it belongs to, and its verdict."""
+
+    value: float
+    block: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The runs of one metric: every value is kept, the mean and interval use the values that count."""
+
+    values: tuple[float, ...]
+    blocks: tuple[int, ...] = ()
+    """The block of time that each value belongs to; empty where blocks play no part."""
+    mean: float | None = None
+    """The mean of the blocks' means."""
+    interval: Interval | None = None
+    unproven: Runs | None = None
+    """The unproven runs, where they take no part in the mean."""
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def relative_width(self) -> float:
+        """Return the width of its interval over its mean; 0 without one."""
+        ends = self.interval
+        return (ends.high - ends.low) / ends.estimate if ends and ends.estimate else 0.0
+
+    @property
+    def runs(self) -> Runs:
+        """Return the runs that count."""
+        return Runs(self.values, self.blocks)
+
+    @property
+    def with_unproven(self) -> Runs:
+        """Return the runs that count, and the unproven ones."""
+        if self.unproven is None:
+            return self.runs
+        return Runs(self.values + self.unproven.values, self.blocks + self.unproven.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +144,16 @@ def own_and_other_cells(
     Its own are those of the leading session, then the newest of its `earlier` ones that did other work.
     """
     leading = [cell for cell in cells if cell.session == lead]
-    known = set(map(_same_on_machine, leading))
+    known = set(map(_work_on_machine, leading))
     rest = sorted((cell for cell in cells if cell.session != lead), key=lambda cell: cell.turn)
-    newest = {_same_on_machine(cell): cell for cell in rest}
+    newest = {_work_on_machine(cell): cell for cell in rest}
     mine = {place for place, cell in newest.items() if cell.session in earlier and place not in known}
     own = sorted((newest[place] for place in mine), key=lambda cell: cell.turn, reverse=True)
     return (*leading, *own), tuple(cell for place, cell in newest.items() if place not in mine)
+
+
+def _work_on_machine(cell: Cell) -> Hashable:
+    return cell.key, cell.length, cell.machine, cell.card, cell.stack
 
 
 def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
@@ -167,6 +214,54 @@ def _verdict(trials: Sequence[TrialResult], without: frozenset[str]) -> str:
     return "warn" if unproven or "warn" in counted else "valid"
 
 
+def figure_of_runs(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
+    """Return the figure of all values; runs with a verdict in `without` are not in its mean.
+
+    `in_blocks` says that another hour of the machine may change the values.
+    """
+    if not runs:
+        return Figure(())
+    counted = _runs_with(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
+    interval = _mean_interval(counted)
+    return Figure(
+        values=counted.values,
+        blocks=counted.blocks,
+        mean=interval.estimate if interval else counted.mean,
+        interval=interval,
+        unproven=_runs_with(runs, ["unproven"], in_blocks) if "unproven" in without else None,
+    )
+
+
+def verdicts_left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:
+    """Return the verdicts whose trials take no part: invalid, and unproven next to three or more proven ones.
+
+    Whether a speed settled goes with how high it is. So unproven trials stay in where the mean of the `rates`
+    would be another without them: where with them it is outside the interval of the proven ones.
+    """
+    unproven, proven = verdicts.count("unproven"), sum(verdict in PROVEN for verdict in verdicts)
+    if not unproven or not most_proven(proven, unproven):
+        return frozenset({"invalid"})
+    interval = _mean_interval(_runs_with(rates, PROVEN, True))
+    together = _runs_with(rates, (*PROVEN, "unproven"), True).mean
+    if interval is not None and together is not None and not interval.includes(together):
+        return frozenset({"invalid"})
+    return frozenset({"invalid", "unproven"})
+
+
+def _runs_with(runs: Sequence[Run], verdicts: Collection[str], in_blocks: bool) -> Runs:
+    chosen = [run for run in runs if run.verdict in verdicts]
+    blocks = tuple(run.block for run in chosen) if in_blocks else ()
+    return Runs(tuple(run.value for run in chosen), blocks)
+
+
+def _mean_interval(runs: Runs) -> Interval | None:
+    """The interval of the mean; what cannot be below zero is not said to be."""
+    interval = blocks_interval(runs, paired=True, logs=False)
+    if interval is None or interval.low >= 0 or min(runs.values) < 0:
+        return interval
+    return replace(interval, low=0.0)
+
+
 def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Runs, Runs]:
     """The runs of a figure of both: where unproven ones count on one side, they do on the other."""
     if of.takes_unproven or over.takes_unproven:
@@ -181,7 +276,7 @@ def is_side_by_side(of: Cell, over: Cell) -> bool:
 
 def fewest_runs(cells: Iterable[Cell]) -> int:
     """Return the runs of the figure that has the fewest; a whole run next to projections does not count."""
-    alike = grouped_by(cells, same_but(within=("session", "card", "stack"))).values()
+    alike = grouped_by(cells, lambda cell: (cell.key, cell.session, cell.card, cell.stack)).values()
     return min((n for same in alike if (n := max(cell.throughput.n for cell in same))), default=0)
 
 
@@ -252,7 +347,9 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         for trial in _distinct_trials(cell.trials)
         if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
     ]
-    found = [(trial, place) for trial in counted if (place := target_reached(trial, target)) is not None]
+    learned = ((trial, trial.record.measurement) for trial in counted if not trial.lost)
+    reached = ((trial, target_place(measured, target)) for trial, measured in learned if measured)
+    found = [(trial, place) for trial, place in reached if place is not None]
     whole = found if len(found) == len(counted) else []
 
     def figure_of(read: Callable[[Reached], float], *, in_blocks: bool) -> Figure:
@@ -266,12 +363,6 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         reached=len(found),
         runs=len(counted),
     )
-
-
-def target_reached(trial: TrialResult, target: float) -> Reached | None:
-    """When one trial had a target; null where it did not, or was lost."""
-    measured = trial.record.measurement
-    return target_place(measured, target) if measured and not trial.lost else None
 
 
 def targets_of(cells: Iterable[Cell]) -> tuple[float, ...]:

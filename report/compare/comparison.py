@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import geometric_mean
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from harness.record import Factor
 from report.compare.cells import Cell, cell_of
-from report.compare.partial_key import MEASURED_FIELDS, Term
 from report.compare.ratio import (
     Speed,
     WorkRatio,
@@ -27,11 +25,11 @@ from report.compare.ratio import (
     terms_between,
     work_ratio,
 )
-from report.expected.sizes import DifferenceSize, SystemDifference
+from report.expected.software_effect import SoftwareEffect
 from report.stats.contrast import Assumption, order_shown
 from report.stats.intervals import Interval
 from report.trials.factors import FACTORS, FactorRule
-from report.trials.key import Key, Pairs, grouped_by, without_fields
+from report.trials.key import MEASURED_FIELDS, Key, Pairs, Term, grouped_by, without_fields
 from report.trials.trial import TrialResult
 
 TERMS = ("data_mode", "weights", "weights_sha256", "layout", "profile")
@@ -103,7 +101,7 @@ class Comparison:
     sides: tuple[ComparedSide, ...]
     works: tuple[ComparedWork, ...]
     missing: tuple[MissingFigure, ...]
-    sizes: Mapping[SystemDifference, DifferenceSize]
+    software: SoftwareEffect | None = None
 
     @cached_property
     def ratios(self) -> tuple[WorkRatio, ...]:
@@ -129,7 +127,7 @@ class Comparison:
             return None
         asked = FACTORS[self.factor].order is not None
         comparisons = comparisons or (1 if asked else _count_pairs(work.placed))
-        terms = terms_between(first, second, _free_fields(FACTORS[self.factor]), self.sizes)
+        terms = terms_between(first, second, _free_fields(FACTORS[self.factor]), self.software)
         hours = self.sides[of].hours, self.sides[over].hours
         twins = self.factor == "stack"
         return work_ratio(first, second, work.speed, terms, hours, comparisons=comparisons, twins=twins)
@@ -211,7 +209,7 @@ def compare_sides(
     others: Sequence[Cell] = (),
     *,
     failed: Sequence[TrialResult] = (),
-    sizes: Mapping[SystemDifference, DifferenceSize] = MappingProxyType({}),
+    software: SoftwareEffect | None = None,
     rule: FactorRule | None = None,
     baseline: str | None = None,
 ) -> Comparison:
@@ -240,7 +238,7 @@ def compare_sides(
     )
     works = tuple(_compared_work([row.get(side) for side in places], rule) for row in rows)
     missing = tuple(_missing_figures(rule, sides, works, failed))
-    return Comparison(factor, sides, works, missing, sizes)
+    return Comparison(factor, sides, works, missing, software)
 
 
 def _is_named(values: Pairs, cells: Sequence[Cell], baseline: str) -> bool:
@@ -378,7 +376,7 @@ def _missing_figure(
         return MissingFigure(side, work, "invalid")
     there = next(cell for cell in work.cells if cell)
     near = [
-        terms_between(cell, there, _free_fields(rule), {})
+        terms_between(cell, there, _free_fields(rule))
         for cell in side.cells
         if (cell.key.workload, cell.key.model) == (there.key.workload, there.key.model)
     ]

@@ -12,10 +12,9 @@ from harness.record.published.cards import means_card
 from report.compare.cells import cells_of
 from report.compare.comparison import ComparedWork, Comparison, MissingFigure, compare_sides
 from report.compare.ratio import WorkRatio
-from report.expected.sizes import DifferenceSize, SystemDifference
+from report.expected.software_effect import SoftwareEffect
 from report.text import clean, short_card
-from report.trials.asked import factor_apart
-from report.trials.factors import FACTORS, FactorRule
+from report.trials.factors import FACTORS, FactorRule, factor_apart
 from report.trials.key import Pairs
 from report.trials.trial import TrialResult
 
@@ -51,7 +50,7 @@ class NamedSides:
 
 
 def compare_named(
-    trials: Sequence[TrialResult], first: str, second: str, sizes: Mapping[SystemDifference, DifferenceSize]
+    trials: Sequence[TrialResult], first: str, second: str, software: SoftwareEffect | None = None
 ) -> NamedSides:
     """Compare what `first` names with what `second` names, by the newest session of each work.
 
@@ -71,14 +70,17 @@ def compare_named(
     both = [*sides[0], *sides[1]]
     failed = [trial for trial in both if trial.failure is not None and trial.failure.kind == "trial"]
     if {first, second} <= {trial.key.precision for trial in both}:
-        found = compare_sides("precision", cells_of(both), failed=failed, sizes=sizes)
+        found = compare_sides("precision", cells_of(both), failed=failed, software=software)
         works = _newest_works(found.works)
         missing = tuple(each for each in found.missing if each.work in works)
         found, wanted = replace(found, works=works, missing=missing), "precision"
     else:
         factor = factor_apart(sides) or "machine"
         rule = _names_rule(dict.fromkeys(paths[0], first) | dict.fromkeys(paths[1], second), FACTORS[factor])
-        found, wanted = compare_sides(factor, cells_of(both), failed=failed, sizes=sizes, rule=rule), "name"
+        found, wanted = (
+            compare_sides(factor, cells_of(both), failed=failed, software=software, rule=rule),
+            "name",
+        )
     values = [side.values for side in found.sides]
     places = values.index(((wanted, first),)), values.index(((wanted, second),))
     machines = [tuple(sorted({trial.machine_label for trial in side})) for side in sides]

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
 from harness.record import FULL_PRECISION
 from report.compare.cells import Cell
-from report.compare.partial_key import match_places, nearest_batch, same_but
 from report.stats.equivalence import SEEDS, Verdict, non_inferior
+from report.trials.key import grouped_by, without_fields
 from report.trials.trial import TrialResult
 
 FIRST_STEPS = 50
@@ -36,12 +36,6 @@ REFERENCE = "fp32-ieee"
 
 Unjudged = Literal["no reference", "cut short", "generated data", "no quality", "lost runs", "few seeds"]
 """Why a speed has no verdict on the end beside it."""
-
-_trial_place = same_but(
-    "precision", within=("session", "machine", "stack", lambda trial: trial.record.trial.seed)
-)
-_parity_place = same_but("precision", "batch_size", within=("epochs", "session", "machine", "stack"))
-"""One budget of epochs on the same machine; a protocol may give each precision its own batch."""
 
 Points = Sequence[tuple[int, float]]
 """(step, loss or gradient norm)"""
@@ -80,10 +74,17 @@ def early_gates(trials: Iterable[TrialResult]) -> tuple[tuple[TrialResult, Gate]
     measured = [trial for trial in trials if trial.summary is not None]
     references = [trial for trial in measured if trial.key.precision == REFERENCE]
     mixed = [trial for trial in measured if trial.key.precision not in FULL_PRECISION]
-    twins = [(trial, found[-1]) for trial, found in match_places(mixed, references, _trial_place) if found]
+    twins = {_trial_place(trial): trial for trial in references}
     return tuple(
-        (trial, early_gate(fp32.losses, trial.losses, _norms(fp32), _norms(trial))) for trial, fp32 in twins
+        (trial, early_gate(fp32.losses, trial.losses, _norms(fp32), _norms(trial)))
+        for trial in mixed
+        if (fp32 := twins.get(_trial_place(trial)))
     )
+
+
+def _trial_place(trial: TrialResult) -> Hashable:
+    key = without_fields(trial.key, "precision")
+    return key, trial.session, trial.machine, trial.stack, trial.record.trial.seed
 
 
 def _norms(trial: TrialResult) -> Points:
@@ -108,11 +109,23 @@ def parities(cells: Sequence[Cell]) -> tuple[Parity, ...]:
     """
     mixed = [cell for cell in cells if cell.key.precision not in FULL_PRECISION]
     references = [cell for cell in cells if cell.key.precision == REFERENCE]
-    pairs = [(of, nearest_batch(of, twins)) for of, twins in match_places(mixed, references, _parity_place)]
+    placed = grouped_by(references, _parity_place)
+    pairs = [(of, _nearest_batch(of, placed.get(_parity_place(of), ()))) for of in mixed]
     both = [(of, over) for of, over in pairs if over and not _why_unjudged(of, over)]
     enough = (of for of, over in both if min(cell.figures["quality"].n for cell in (of, over)) >= SEEDS)
     judged = Counter(map(_parity_place, enough))
     return tuple(_parity(of, over, judged[_parity_place(of)]) for of, over in pairs)
+
+
+def _parity_place(cell: Cell) -> Hashable:
+    """One budget of epochs on the same machine; a protocol may give each precision its own batch."""
+    key = without_fields(cell.key, "precision", "batch_size")
+    return key, cell.length.epochs, cell.session, cell.machine, cell.stack
+
+
+def _nearest_batch(of: Cell, references: Sequence[Cell]) -> Cell | None:
+    """Return the first reference of the same batch size, else the first of another."""
+    return min(references, key=lambda cell: cell.key.batch_size != of.key.batch_size, default=None)
 
 
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean, median, stdev
 from typing import Literal
 
 from report.compare.cells import Cell, is_side_by_side
-from report.compare.partial_key import PartialKey, Term
-from report.expected.sizes import DifferenceSize, SystemDifference
+from report.expected.software_effect import SoftwareEffect
 from report.stats.contrast import (
     Assumption,
     Order,
@@ -21,7 +20,7 @@ from report.stats.contrast import (
     turning_size,
 )
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, values_in_blocks
-from report.trials.key import stack_differences
+from report.trials.key import PartialKey, Term, stack_differences
 
 Speed = Literal["throughput", "seconds"]
 
@@ -125,13 +124,13 @@ def speed_known(cells: Sequence[Cell]) -> Speed:
 
 
 def terms_between(
-    of: Cell, over: Cell, free: Collection[str], sizes: Mapping[SystemDifference, DifferenceSize]
+    of: Cell, over: Cell, free: Collection[str], software: SoftwareEffect | None = None
 ) -> tuple[Term, ...]:
     """Return in what two cells differ besides what is `free`: work, window, software and settings."""
     found = (
         *PartialKey.of(over.key).differences(PartialKey.of(of.key)),
         *_window_terms(of, over),
-        *_stack_terms(of, over, sizes),
+        *_stack_terms(of, over, software),
     )
     return tuple(term for term in found if term.field not in free)
 
@@ -149,14 +148,13 @@ def window_seconds(cell: Cell) -> float | None:
     return median(seconds) if seconds else None
 
 
-def _stack_terms(of: Cell, over: Cell, sizes: Mapping[SystemDifference, DifferenceSize]) -> Iterator[Term]:
+def _stack_terms(of: Cell, over: Cell, software: SoftwareEffect | None) -> Iterator[Term]:
     """Yield all other versions as one term, since their size is known together."""
     versions = {name for cell in (of, over) for name, _ in cell.stack.versions}
     found = [each for each in stack_differences((of.stack, over.stack)) if each[0] not in _BUILD]
     moved = [each for each in found if each[0] in versions]
     if moved:
         here, there = (", ".join(f"{name} {sides[at]}" for name, sides in moved) for at in (0, 1))
-        size = sizes.get("software")
-        yield Term(SOFTWARE, here, there, math.log1p(size.high) if size else None)
+        yield Term(SOFTWARE, here, there, math.log1p(software.high) if software else None)
     for name, (here, there) in (each for each in found if each not in moved):
         yield Term(name, here, there)

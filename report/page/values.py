@@ -13,9 +13,8 @@ from report import text
 from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_model import Range
 from report.charts.drawing import Chart
-from report.compare.cells import Cell
+from report.compare.cells import Cell, Figure
 from report.compare.comparison import MeanRatio
-from report.compare.figure import Figure
 from report.compare.ratio import WorkRatio
 from report.stats.intervals import Interval
 from report.text import THIS

@@ -20,7 +20,7 @@ from report.page.one.page_one import page_one
 from report.page.parts import published, ran, uncertainty, workloads
 from report.page.render import render, render_gallery
 from report.page.values import GalleryEntry, Page, PagePart, Systems, systems_of
-from report.trials.asked import question_of_session
+from report.trials.factors import question_of_session
 from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
@@ -153,7 +153,7 @@ def gallery_sessions(analysis: Analysis) -> tuple[str, ...]:
 def analysis_of_session(analysis: Analysis, session: str, url: str = "") -> Analysis:
     """Return the analysis that one session leads, on nobody's own machine."""
     asked = analysis.request
-    request = AnalysisRequest(asked.now, session, questions=asked.questions, sizes=asked.sizes, url=url)
+    request = AnalysisRequest(asked.now, session, questions=asked.questions, software=asked.software, url=url)
     return analyse(replace(analysis.evidence, purchase=None), request)
 
 

@@ -25,7 +25,7 @@ from report.stats.intervals import (
 )
 
 AssumptionName = Literal["hour", "session", "machine", "window", "unit", "software"]
-"""software: a difference between two systems whose size published pairs show (`report.expected.sizes`)."""
+"""software: what another release of it is worth (`report.expected.software_effect`)."""
 
 Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
 """What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""

@@ -29,6 +29,12 @@ DATA = "data"
 LOADER_ALONE = "loading/1"
 """A protocol that trains nothing: a step is a batch that the loader brought."""
 
+MEASURED_FIELDS = ("data_sha256", "weights", "weights_sha256")
+"""What a trial that failed does not know of its key, or knows only as it was asked."""
+
+FREE_OPTIONS = ("epochs", PARALLEL)
+"""Options that a partial key need not name: its length says as much, or the way of sharing is its own."""
+
 GOES_ALONG: Mapping[str, tuple[str, ...]] = {
     "precision": ("options.loss_scale*",),
     "batch_size": ("steps_per_epoch", "valid_batches"),
@@ -102,6 +108,64 @@ NAMES = {field.name: field.name.replace("_", " ") for field in (*fields(Key), *f
     "limit": "length of the trial",
 }
 """What the page calls each field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A field or option that is not the same on both sides; null where a side does not have it."""
+
+    field: str
+    of: Value
+    over: Value
+    size: float | None = None
+    """The most that nine in ten such differences change a speed by, as a logarithm; null is unknown."""
+
+    @property
+    def name(self) -> str:
+        """What the page calls the field."""
+        return NAMES.get(self.field, self.field.replace("_", " "))
+
+
+@dataclass(frozen=True, slots=True)
+class PartialKey:
+    """Some fields of a key and its length, and options, each with the value that is asked.
+
+    What it does not name is free, as what a publication does not print.
+    """
+
+    fields: Pairs
+    options: Pairs = ()
+
+    @classmethod
+    def of(cls, key: Key, length: ProtocolLength | None = None) -> PartialKey:
+        """All of a key, and of its length the epochs; models are compared without regard to case."""
+        named = {field.name: getattr(key, field.name) for field in fields(key) if field.name != "options"}
+        named["model"] = key.model.casefold()
+        if length is not None:
+            named["epochs"] = length.epochs
+        return cls(tuple(named.items()), key.options)
+
+    def less(self, *names: str) -> PartialKey:
+        """The same without some fields or options."""
+        return PartialKey(
+            tuple(field for field in self.fields if field[0] not in names),
+            tuple(option for option in self.options if option[0] not in names),
+        )
+
+    def differences(self, other: PartialKey) -> tuple[Term, ...]:
+        """Return what `other` has that is not asked here: fields that both name, and options of either.
+
+        An option that is not asked for is a difference, except `FREE_OPTIONS`.
+        """
+        have, options, asked = dict(other.fields), dict(other.options), dict(self.options)
+        named = [(name, have[name], value) for name, value in self.fields if name in have]
+        named += [(name, options.get(name), value) for name, value in self.options]
+        lacking = [Term(*each) for each in named if each[1] != each[2]]
+        free = (*asked, *FREE_OPTIONS)
+        return (
+            *lacking,
+            *(Term(name, value, None) for name, value in other.options if name not in free),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
-from report.claims.judge import judge
-from report.claims.judged import Judged
+from report.claims.judge import Judged, judge
 from report.compare import cells as stats
 from report.compare.cells import own_and_other_cells
 from report.trials.key import Value

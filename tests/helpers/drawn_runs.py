@@ -9,8 +9,7 @@ import numpy as np
 
 from benchmarks.report_scale import make_record
 from harness.record.store import Stored
-from report.compare.cells import cells_of
-from report.compare.figure import Run, figure_of_runs, verdicts_left_out
+from report.compare.cells import Run, cells_of, figure_of_runs, verdicts_left_out
 from report.stats.intervals import Runs
 from report.trials.trial import trial_of
 

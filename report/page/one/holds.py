@@ -88,7 +88,7 @@ def _programs_and_ours(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | No
 
 
 def _our_ratio(ours: Cell, original: Cell) -> WorkRatio:
-    return work_ratio(ours, original, speed_known([ours, original]), terms_between(ours, original, (), {}))
+    return work_ratio(ours, original, speed_known([ours, original]), terms_between(ours, original, ()))
 
 
 def _is_same_work(program: Cell, other: Cell) -> bool:

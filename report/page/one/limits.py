@@ -14,7 +14,6 @@ from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
-from report.compare.partial_key import same_but
 from report.page.filters import figure_text, of_each_key, work_name
 from report.page.one.answering import repeat_line
 from report.page.pictures import rows_picture
@@ -125,7 +124,7 @@ def _device(
     name: str,
 ) -> DeviceLimits | None:
     trained = [trial for trial in trials if not trial.is_ceiling]
-    alike = grouped_by(trained, same_but()).values()
+    alike = grouped_by(trained, lambda trial: trial.key).values()
     works = [(own[0], point) for own in alike if (point := _typical_point(own, cards, measured))]
     used = trials[0].record.measurement
     if used is None or not (works or measured):

@@ -10,7 +10,7 @@ from harness.record.finding import count_labels
 from report import text
 from report.analysis import Analysis
 from report.claims.matching import smaller_notes
-from report.compare.box import cards_behind
+from report.compare.card_units import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, faster, holds, limits, reach, sound, unanswered
 from report.page.one.sound import too_large

@@ -11,8 +11,8 @@ from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
-from report.compare.box import BoxCards
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
+from report.compare.card_units import BoxCards
 from report.page.filters import figure_text
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems

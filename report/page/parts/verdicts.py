@@ -11,7 +11,7 @@ from harness.record import Claim, Side
 from report import text
 from report.analysis import Analysis
 from report.claims.answers import LADDER, Answer
-from report.claims.judged import Judged
+from report.claims.judge import Judged
 from report.claims.matching import figure_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED

@@ -23,8 +23,8 @@ from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.buying import clause
 from report.buying.clause import AcceptanceClause, SpeedRequirement, judge
+from report.compare.card_units import UnitSpread
 from report.compare.cells import Cell
-from report.compare.spread import UnitSpread
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.values import systems_of

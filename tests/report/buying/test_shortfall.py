@@ -7,7 +7,7 @@ import math
 import numpy
 import pytest
 
-from report.compare.spread import UnitSpread, missing_share, unit_spread
+from report.compare.card_units import UnitSpread, missing_share, unit_spread
 
 ASSUMED = UnitSpread()
 

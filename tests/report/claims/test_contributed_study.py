@@ -13,9 +13,9 @@ import pytest
 
 from harness.record.published.claim_set import FOLDER, load_claims
 from report.analysis import AnalysisRequest, analyse, evidence_in
-from report.compare.partial_key import Term
 from report.page.parts.published import view
 from report.page.values import systems_of
+from report.trials.key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_devices import CONVNET, TIMED

@@ -15,8 +15,7 @@ from report.claims.judging_plan import TargetDevice, can_answer, is_own_card, ju
 from report.claims.matching import asked_key
 from report.compare import cells as stats
 from report.compare.cells import own_and_other_cells
-from report.compare.partial_key import PartialKey
-from report.trials.key import Value, key_of_asked
+from report.trials.key import PartialKey, Value, key_of_asked
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import CARDS, SESSION

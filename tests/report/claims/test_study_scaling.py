@@ -10,10 +10,9 @@ import pytest
 
 from harness.record import Record
 from harness.record.published.cards import load_cards
-from report.claims.judge import judge
-from report.claims.judged import Judged
+from report.claims.judge import Judged, judge
 from report.compare.cells import cells_of, own_and_other_cells
-from report.compare.partial_key import Term
+from report.trials.key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.here import claims_here

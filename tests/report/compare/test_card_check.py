@@ -15,7 +15,6 @@ import pytest
 from harness.record import finding
 from harness.record.published.cards import load_cards
 from harness.record.store import Stored
-from report.compare.box import cards_behind, cards_of_box
 from report.compare.card_check import (
     blocks,
     checked_cards,
@@ -25,8 +24,19 @@ from report.compare.card_check import (
     speeds_of,
     two_speeds,
 )
-from report.expected.networks import NETWORK_SD, PublishedSpeeds, known_network, load_published
-from report.expected.products import METHOD_SD, SHORT_SD, UNIT_SD, KnownSpeed, by_paper, known_of
+from report.compare.card_units import cards_behind, cards_of_box
+from report.expected.published_speeds import (
+    METHOD_SD,
+    NETWORK_SD,
+    SHORT_SD,
+    UNIT_SD,
+    KnownSpeed,
+    PublishedSpeeds,
+    by_paper,
+    known_network,
+    known_of,
+    load_published,
+)
 from report.trials.reading import read_trials
 from tests.helpers.here import results_here
 from tests.helpers.records_builder import changed

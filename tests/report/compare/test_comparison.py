@@ -8,7 +8,7 @@ import pytest
 
 from report.compare.cells import cells_of
 from report.compare.comparison import Comparison, compare_sides
-from report.expected.sizes import DifferenceSize
+from report.expected.software_effect import SoftwareEffect
 from report.stats.contrast import order_shown
 from report.stats.intervals import Interval
 from tests.helpers.records_builder import LM, changed, machine, out_of_memory, series_of
@@ -104,8 +104,8 @@ def test_software_that_differs_is_a_term_whose_size_widens_the_range():
         for one in runs(0.4, 1)
     ]
     (alone,) = compared([*runs(0.5), *theirs]).ratios
-    size = DifferenceSize("software", 0.0, 0.19, 12, ())
-    (sized,) = compared([*runs(0.5), *theirs], sizes={"software": size}).ratios
+    effect = SoftwareEffect(0.0, 0.19, 12)
+    (sized,) = compared([*runs(0.5), *theirs], software=effect).ratios
     assert [(term.field, term.of, term.over) for term in sized.terms] == [
         ("software", "torch 2.12.0", "torch 2.13.0")
     ]

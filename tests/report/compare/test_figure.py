@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from harness.record import Limit
-from report.compare.cells import Cell, cells_of, selected_alike
-from report.compare.figure import Run, figure_of_runs, verdicts_left_out
+from report.compare.cells import Cell, Run, cells_of, figure_of_runs, selected_alike, verdicts_left_out
 from report.stats.intervals import blocks_interval
 from tests.helpers.record_sets import series
 from tests.helpers.trial_tables import trials_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.record import Record, finding
-from report.compare.spread import UnitSpread, mean_rate, unit_spreads, units_of_most
+from report.compare.card_units import UnitSpread, mean_rate, unit_spreads, units_of_most
 from tests.helpers.records_builder import LM, changed, machine, series_of
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet

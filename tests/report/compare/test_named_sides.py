@@ -41,7 +41,7 @@ def clone(folder: Path, *records: Record) -> Path:
 
 
 def compared(folder: Path, first: str, second: str) -> NamedSides:
-    return compare_named(load(folder)["trial"], first, second, {})
+    return compare_named(load(folder)["trial"], first, second)
 
 
 def shown(found: NamedSides) -> str:
@@ -166,7 +166,7 @@ def test_a_batch_that_alone_tells_two_sessions_apart_is_what_they_are_compared_b
 
 
 def test_two_sessions_of_one_framework_each_are_compared_by_framework():
-    found = compare_named(analysis_here("20261123-f41240").trials, "20261123-f41240", "20261123-cccefa", {})
+    found = compare_named(analysis_here("20261123-f41240").trials, "20261123-f41240", "20261123-cccefa")
     (ratio,) = found.ratios
     ends = ratio.interval
     assert ends and (ratio.estimate, ends.low, ends.high) == pytest.approx((1.31, 1.12, 1.53), abs=0.005)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from report.compare.spread import UnitSpread, unit_reach, unit_spread, with_other_units
+from report.compare.card_units import UnitSpread, unit_reach, unit_spread, with_other_units
 from report.stats.intervals import Runs, blocks_interval
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.buying.purchase import parse_purchase
-from report.compare.spread import missing_share
+from report.compare.card_units import missing_share
 from report.page.one import limits
 from report.page.one.cost import viewed as offers
 from report.page.parts import ran

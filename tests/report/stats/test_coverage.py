@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from harness.summary.steady_state import steady_state
-from report.compare.spread import UnitSpread, unit_reach, with_other_units
+from report.compare.card_units import UnitSpread, unit_reach, with_other_units
 from report.stats.contrast import HOUR_SIDE_BY_SIDE, Assumption, contrast_interval, order_shown
 from report.stats.equivalence import bound_holds, equivalence
 from report.stats.intervals import BLOCKS_NEEDED, blocks_interval, rare_runs_missed

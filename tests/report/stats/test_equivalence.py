@@ -22,7 +22,7 @@ from report.stats.equivalence import (
     words_for,
 )
 from report.stats.intervals import Runs
-from report.trials.sanity import above_linear, above_peak
+from report.trials.reading import above_linear, above_peak
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
 

@@ -6,9 +6,9 @@ import pytest
 
 from harness.record import Record
 from harness.record.published.claim_set import is_same_card
+from report.compare.card_units import unit_spreads
 from report.compare.cells import cells_of
 from report.compare.comparison import compare_sides
-from report.compare.spread import unit_spreads
 from report.trials.trial import TrialResult
 from tests.helpers import records_builder as build
 from tests.helpers.record_sets import LEAD, series

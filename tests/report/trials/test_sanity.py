@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from harness.record import DeviceUsed, Flops, Record
 from harness.record.published.cards import load_cards
-from report.trials.sanity import peak_share
+from report.trials.reading import peak_share
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_watched import card, record, telemetry

@@ -1,4 +1,4 @@
-"""What a difference is worth: learned from published pairs, held against those of a source left out."""
+"""What software is worth: learned from published pairs, held against those of a source left out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import pytest
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import load_claims
 from report.expected.figures import read_tables
-from report.expected.products import load_products
-from report.expected.sizes import FEWEST_PAIRS, PublishedPair, read_pairs, sizes
+from report.expected.published_speeds import load_products
+from report.expected.software_effect import (
+    FEWEST_PAIRS,
+    PublishedPair,
+    read_pairs,
+    read_software_effect,
+    software_effect,
+)
 from tests.helpers import ROOT
 
 
@@ -21,53 +27,32 @@ def pairs():
     return read_pairs(ROOT, [row for table in read_tables(ROOT).values() for row in table])
 
 
-def a_pair(before, after, unit="images/s", difference="layout"):
-    return PublishedPair(difference=difference, source="constructed", commit="", path="", work="w", card="c",
-                before=before, after=after, unit=unit)  # fmt: skip
+def a_pair(before, after, unit="images/s"):
+    return PublishedPair(
+        source="constructed", path="", work="w", card="c", before=before, after=after, unit=unit
+    )
 
 
-def test_times_and_rates_give_the_same_gain():
-    assert a_pair(100, 125).gain == pytest.approx(a_pair(10, 8, "s").gain) == pytest.approx(np.log(1.25))
-
-
-def test_too_few_pairs_say_nothing_and_a_range_holds_nine_in_ten():
-    gains = np.linspace(1.1, 1.3, 101)
-    of = [a_pair(1.0, gain) for gain in gains]
-    assert not sizes(of[: FEWEST_PAIRS - 1])
-    found = sizes(of)["layout"]
+def test_too_few_pairs_say_nothing_and_a_range_holds_nine_in_ten_either_way():
+    of = [a_pair(1.0, gain ** (-1) ** place) for place, gain in enumerate(np.linspace(1.1, 1.3, 101))]
+    assert software_effect(of[: FEWEST_PAIRS - 1]) is None
+    found = software_effect(of)
     assert (found.low, found.high) == pytest.approx((0.11, 0.29), abs=0.002)
+    assert (found.pairs, found.years) == (101, None)
 
 
 def test_software_left_out_source_by_source_lies_within_what_the_others_say(pairs):
-    software = [pair for pair in pairs if pair.difference == "software"]
-    sources = {pair.source for pair in software}
-    assert len(sources) >= 4
+    sources = {pair.source for pair in pairs}
+    assert len(sources) >= 4 and software_effect(pairs).years == (2017, 2026)
     held = []
     for source in sources:
-        high = sizes([pair for pair in software if pair.source != source])["software"].high
-        own = [pair for pair in software if pair.source == source]
-        held.append(fmean(np.expm1(abs(pair.gain)) <= high for pair in own))
+        high = software_effect([pair for pair in pairs if pair.source != source]).high
+        held.append(fmean(np.expm1(pair.change) <= high for pair in pairs if pair.source == source))
     assert fmean(held) > 0.8
 
 
-def test_each_difference_has_the_years_of_its_pairs(pairs):
-    assert all(pair.since and pair.until for pair in pairs)
-    years = {name: size.years for name, size in sizes(pairs).items()}
-    assert years["software"] == (2017, 2026)
-    assert years["layout"] == (2022, 2022)
-    assert sizes([a_pair(1, 2)] * FEWEST_PAIRS)["layout"].years is None
-
-
-def test_what_was_published_of_layouts_clocks_and_displays_is_found_again(pairs):
-    found = sizes(pairs)
-    assert found["layout"].low > 0.2 and found["layout"].high < 0.5
-    assert 0.15 < found["memory clock"].high < 0.19
-    assert 0.03 < found["display"].low < found["display"].high < 0.1
-    assert all(len(found[name].sources) == 1 for name in ("layout", "memory clock", "display"))
-
-
-def test_a_clone_without_tables_tells_no_size(tmp_path):
-    assert sizes(read_pairs(tmp_path, [])) == {}
+def test_a_clone_without_tables_tells_no_effect(tmp_path):
+    assert read_software_effect(tmp_path) is None and read_pairs(tmp_path, []) == []
 
 
 def test_each_published_row_has_a_commit_or_says_that_none_is_recorded():

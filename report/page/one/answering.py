@@ -50,14 +50,16 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if commands := {
         trial.record.trial.asked.own.command: None for trial in own if trial.record.trial.asked.own
     }:
-        return Sentence("next-again", {"commands": (_try_line(list(commands)),)})
+        return Sentence(
+            "next-again", {"commands": (_try_line(list(commands)),), "on": text.short_card(own[0].card)}
+        )
     if analysis.request.questions and first.plan not in analysis.request.questions:
         return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
     plan, image = text.clean(first.plan, 64), text.clean(first.environment.image, 64)
-    line = f"invoke run --plan {plan} --image {image} --new-session"
+    line, on = f"invoke run --plan {plan} --image {image} --new-session", text.short_card(own[0].card)
     if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
-        return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",)})
-    return Sentence("next-again", {"commands": (line,)})
+        return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",), "on": on})
+    return Sentence("next-again", {"commands": (line,), "on": on})
 
 
 def together_line(analysis: Analysis) -> Sentence | None:

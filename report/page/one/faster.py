@@ -290,18 +290,25 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
         yield Chip("good", "interleaved")
 
 
+def _smallest_shown(ratios: Sequence[WorkRatio]) -> float | None:
+    """Return the least difference that is shown in every work; without ranges, by what is assumed alone."""
+    halves = [math.log(ends.high / ends.low) / 2 for ratio in ratios if (ends := ratio.interval)]
+    sizes = [math.hypot(*(each.size for each in ratio.assumed)) for ratio in ratios if ratio.assumed]
+    reaches = halves or [critical_t(LEVEL, math.inf) * size for size in sizes]
+    return math.expm1(max(reaches)) if reaches else None
+
+
 def _range_note(view: ComparedView) -> Sentence:
     """What is assumed in the ranges, and how large it would have to be for the answer to turn."""
     ranges = [ratio.interval for ratio in view.ratios if ratio.interval]
     decided = [ratio for ratio in view.ratios if ratio.order in ("faster", "slower")]
     sizes = [size for ratio in decided if (size := ratio.turning_size)]
-    alone = [math.hypot(*(each.size for each in ratio.assumed)) for ratio in view.ratios if ratio.assumed]
     data = {
         "runs": runs_of(view.cells),
         "assumed": {each.name: each.size for ratio in view.ratios for each in ratio.assumed},
         "turns": min(sizes, default=None),
         "ranged": bool(ranges),
-        "floor": math.expm1(critical_t(LEVEL, math.inf) * max(alone)) if alone else None,
+        "floor": _smallest_shown(view.ratios),
         "pairs": max((ends.comparisons for ends in ranges), default=1),
     }
     return Sentence("contrast-sure", data)

@@ -55,5 +55,5 @@ def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):
         replace(analysis, request=replace(analysis.request, asked=(asked,))), tmp_path, drawn=False
     )
     text = written.markdown.read_text(encoding="utf-8")
-    for figure in ("83 to 120", "Other 90.0", "16 GB", "invoke build --plan programs"):
+    for figure in ("83.3 to 120", "Other 90.0", "16 GB", "invoke build --plan programs"):
         assert figure in text.replace("\N{NO-BREAK SPACE}", " ")

@@ -8,8 +8,9 @@ sequences per device, each of `sequence_length` tokens.
 `lora_rank` freezes the decoder and trains a low rank beside each projection of its blocks; 0 trains all.
 `checkpointing` keeps each block's input alone and computes the rest again. Precision `pure-bf16` holds
 weights and optimiser in bfloat16, `amp-bf16` is autocast over fp32 weights. `fp8` computes the blocks'
-projections in 8 bits, scaled by each tensor's largest value, where card and torch can. Several devices share
-a step by `parallel`: `ddp`, `dp` or `fsdp`, which splits weights and optimiser by block.
+projections in 8 bits, scaled by each tensor's largest value, where card and torch can. `compile` is
+torch.compile; in the window nothing is compiled. Several devices share a step by `parallel`: `ddp`, `dp` or
+`fsdp`, which splits weights and optimiser by block.
 """
 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
@@ -67,7 +68,7 @@ def train(setting: Setting) -> dict[str, Any]:
         None,
         next_token_loss,
         optimiser,
-        Loop(EPOCHS, sample_unit="token"),
+        Loop(EPOCHS, sample_unit="token", alike=True),
         data={"name": "random"},
         structure={"trained_parameters": trained, "sequence_length": length},
         other_operations=attention_operations(shape, setting.samples, length),

@@ -50,8 +50,13 @@ def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
 
 def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
     """Return whether a variant is compiled, on an NVIDIA card from before what Triton has code for."""
-    compiled = variant.profile == "tuned" and variant.options.get("compile") is not False
-    return compiled and kind == "cuda" and card is not None and _holds({"below": [7, 0]}, card.architecture)
+    compiled = variant.options.get("compile", variant.profile == "tuned")
+    return (
+        bool(compiled)
+        and kind == "cuda"
+        and card is not None
+        and _holds({"below": [7, 0]}, card.architecture)
+    )
 
 
 def split_supported(
@@ -77,7 +82,7 @@ def split_supported(
         if reason is None and kind == "cpu" and cpu is not None and what not in by_name:
             reason = emulation_refusal(variant.precision, cpu)
         if reason is None and _cannot_compile(variant, kind, card):
-            what = "profile tuned"
+            what = "compiled"
             reason = "torch.compile has no code for cards before compute capability 7.0"
         if reason is None and kind != "cpu" and cards is not None and variant.gpus > cards:
             what, reason = f"{variant.gpus} GPUs", f"the session measures on {cards}"

@@ -64,6 +64,8 @@ class Measure(Model):
     model: Any
     precision: Any
     batch_size: Any
+    sample_gb: Annotated[float, Field(gt=0)] | None = None
+    """How much of a card's memory a sample takes: a batch that takes more than there is, is halved."""
     data_mode: Any
     image_size: Any = None
     sequence_length: Any = None
@@ -301,6 +303,8 @@ class PlanContext:
     variables: Mapping[str, str] = field(default_factory=dict)
     cards: int = 1
     """How many cards are handed in."""
+    memory_gb: float | None = None
+    """What the smallest of them has."""
 
 
 def plan_datasets(plan: Plan, device: DeviceKind) -> tuple[str, ...]:
@@ -365,6 +369,14 @@ def _nothing_planned_error(plan: Plan, context: PlanContext) -> PlanError:
     )
 
 
+def _fit_batch(variant: Variant, sample_gb: float | None, memory_gb: float | None) -> Variant:
+    """Return the variant, its batch halved until a card's memory holds it, where both are known."""
+    size = variant.batch_size
+    while sample_gb and memory_gb and size > 1 and size * sample_gb > memory_gb:
+        size //= 2
+    return variant.model_copy(update={"batch_size": size})
+
+
 def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanContext) -> Iterator[Planned]:
     program = plan.programs.get(measure.file or "")
     source: DataSource = program.data if program else "synthetic"
@@ -377,7 +389,7 @@ def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanC
         {
             "workload": measure.workload,
             "protocol": measure.protocol,
-            "variant": variant,
+            "variant": _fit_batch(variant, measure.sample_gb, context.memory_gb),
             "data": source,
             "weights": weights,
             "device": context.device,

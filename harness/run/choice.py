@@ -130,7 +130,7 @@ def _plan_contexts(
     setup: RunSetup, resolved: Mapping[str, Resolved] | None, seed: int
 ) -> tuple[PlanContext, int, PlanContext | None]:
     """Return what trials are named by, in both stacks where there are two, about the order's seed."""
-    kind, prefix = setup.selection.kind, "weights-"
+    kind, gpus, prefix = setup.selection.kind, setup.selection.gpus, "weights-"
     sources: dict[str, DataSource] = dict.fromkeys(chain(*data_names(setup.plan, kind)), "real")
     if resolved is not None:
         sources = {name: answer.source for name, answer in resolved.items()}
@@ -145,7 +145,8 @@ def _plan_contexts(
         _lock_sha256(setup, setup.image),
         sources,
         weights,
-        cards=len(setup.selection.gpus) or 1,
+        cards=len(gpus) or 1,
+        memory_gb=min((gpu.memory_bytes / 1e9 for gpu in gpus if gpu.memory_bytes), default=None),
     )
     against = session_against(setup)
     if against is None:

@@ -28,6 +28,7 @@ from report.expected.published_speeds import (
     by_paper,
     known_network,
     known_of,
+    network_name,
     peak_of,
 )
 from report.trials.ceilings import BUS, Device, device_of
@@ -291,7 +292,11 @@ def _figures(trials: Iterable[TrialResult]) -> CardFigures:
         if measured.all_reduce is not None and BUS in measured.ceilings:
             rates = {f"all_reduce:{gpus}": measured.ceilings[BUS]}
         elif not measured.ceilings:
-            rates = {f"{key.model}:{key.precision}:{key.batch_size}:{trial.sample_unit}": summary.throughput}
+            compiled = bool(dict(key.options).get("compile"))
+            name = network_name(
+                key.model, key.precision, key.batch_size, trial.sample_unit, compiled=compiled
+            )
+            rates = {name: summary.throughput}
         for name, rate in rates.items():
             found.setdefault(name, []).append((trial.machine, rate))
     return dict(sorted(found.items(), key=lambda one: _place(one[0])))
@@ -340,10 +345,8 @@ def speed_of(
     if name.count(":") > 1:
         unit = f"{name.rsplit(':')[-1]}s/s"
     of = CheckedSpeed(name, unit, median(values), len(values), paper)
-    if known is None:
-        return of
-    if known.sd is None:
-        return CheckedSpeed(name, unit, of.value, of.runs, paper, known)
+    if known is None or known.sd is None:
+        return replace(of, known=known)
     reach = -float(special.ndtri(ALPHA / judged)) * known.sd
     loss = -math.expm1(-reach - float(special.ndtri(0.9)) * known.sd)
     if loss > WIDEST_LOSS:

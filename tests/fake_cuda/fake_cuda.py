@@ -122,6 +122,8 @@ def install(torch: Any) -> None:
     torch.version.cuda = "0.0"
     _autocast_and_scaler(torch)
     _several_cards(torch)
+    # What is traced runs as it is: a kernel for the host's processor would show no card's.
+    torch.compile = functools.partial(torch.compile, backend="eager")
     # It stays for the whole process: whatever names a device passes through it.
     _mode(torch, cards).__enter__()
 

@@ -48,6 +48,12 @@ def convnet(**told):
     return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.pop("options", {})}})
 
 
+def decoder(**told):
+    asked = {"model": "tiny", "sequence_length": 32, "batch_size": 2, "limit": {"steps": 5}}
+    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached"}
+    return trial("llm_step", **{**asked, **told})
+
+
 def mlp(**told):
     asked = {"model": "mlp", "data": "synthetic", "data_mode": "cached", "batch_size": 8, "limit": {}}
     return trial("tensorcore_mlp", **{**asked, "options": {"width": 64}, **told})
@@ -154,6 +160,14 @@ def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_
         session = missing.grow_sweeps(session, records)
     assert tried == {16: "out-of-memory", 8: "out-of-memory", 4: 5}
     assert len(missing.replaced_trials(session, records)) == 2
+
+
+def test_a_compiled_decoder_is_compiled_on_a_gpu_before_its_window(tmp_path):
+    asked = decoder(device="cuda", precision="amp-bf16", options={"compile": True})
+    found = on_fake(tmp_path, asked).measured
+    (compiling,) = (phase.seconds for phase in found.phases if phase.name == "compile")
+    assert (found.step_clock, found.window.steps) == ("device", 5)
+    assert found.window.seconds < compiling
 
 
 def test_a_card_that_is_not_there_is_no_device(tmp_path):

@@ -104,6 +104,15 @@ def test_what_saves_memory_or_time_learns_what_the_plain_step_does(told, most, t
     assert [loss for _, loss in other.losses] == pytest.approx([loss for _, loss in plain.losses], rel=most)
 
 
+@pytest.mark.whole
+def test_a_compiled_step_learns_what_the_plain_one_does_and_is_compiled_before_the_window(tmp_path):
+    plain = run(tmp_path, tiny()).measured
+    found = run(tmp_path, tiny(options={"compile": True}, timeout_seconds=300.0)).measured
+    assert [loss for _, loss in found.losses] == pytest.approx([loss for _, loss in plain.losses], rel=1e-5)
+    (compiling,) = (phase.seconds for phase in found.phases if phase.name == "compile")
+    assert max(found.step_us.values()) / 1e6 < 0.1 * compiling
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.record import Finding, Gpu
@@ -13,6 +13,7 @@ from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.compare.card_units import BoxCards
+from report.expected.published_speeds import COMPILED
 from report.page.filters import figure_text
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
@@ -46,8 +47,8 @@ class CardCheckView:
     """Whether the rows are the medians of all cards, which are slow together."""
     gpu: Gpu | None
     """What the driver says of the card."""
-    too_large: tuple[TrialResult, ...] = ()
-    """What was tried in a batch that did not fit."""
+    halved: Mapping[str, tuple[int, int]]
+    """By a network's model the batch that was asked for and did not fit, and the one that did."""
 
     @property
     def cap(self) -> Finding | None:
@@ -83,7 +84,7 @@ def label(name: str) -> str:
         return f"Product, {name.split('_')[1].partition('-')[0]}"
     if known := LABELS.get(name.split("_")[0]):
         return f"{known}, {rest[0]} cards" if rest else known
-    return f"{text.model_name(model)}, {rest[0]}"
+    return ", ".join([text.model_name(model), rest[0], *(word for word in rest if word == COMPILED)])
 
 
 def viewed(analysis: Analysis) -> CardCheckView:
@@ -101,7 +102,7 @@ def viewed(analysis: Analysis) -> CardCheckView:
         analysis.box,
         together,
         gpu_of(card.longest),
-        too_large(analysis.own),
+        _halved_batches(analysis.own),
     )
 
 
@@ -111,6 +112,14 @@ def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
     fitted = {(trial.session, trial.key.model) for trial in of_check if not trial.failure}
     tried = [trial for trial in of_check if (trial.session, trial.key.model) in fitted]
     return tuple(one for one in tried if one.failure and one.failure.reason == "out-of-memory")
+
+
+def _halved_batches(trials: Sequence[TrialResult]) -> dict[str, tuple[int, int]]:
+    found = {}
+    for model in sorted({trial.key.model for trial in too_large(trials)}):
+        batches = [trial.key.batch_size for trial in trials if trial.key.model == model]
+        found[model] = max(batches), min(batches)
+    return found
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage:
@@ -186,18 +195,12 @@ def _chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "no-licence", "check")
     if cap := view.cap:
         yield Chip("care", "power-cap", "check", {"share": cap.data.get("share")})
-    asked = {trial.key.model: trial.key.batch_size for trial in sorted(view.too_large, key=_batch_size)}
     for name, one in view.rows:
-        model, *rest = one.name.split(":")
-        if model in asked:
-            yield Chip("care", "halved", "check", {"name": name, "batch": rest[1], "asked": asked[model]})
+        if batches := view.halved.get(one.name.partition(":")[0]):
+            yield Chip("care", "halved", "check", {"name": name, "asked": batches[0], "batch": batches[1]})
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})
     if not card.differences:
         yield Chip("good", "same-bits", "check", {"replays": card.replays, "short": card.too_short})
-
-
-def _batch_size(trial: TrialResult) -> int:
-    return trial.key.batch_size
 
 
 def _bands(rows: Sequence[tuple[str, CheckedSpeed]]) -> Picture:

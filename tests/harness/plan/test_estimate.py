@@ -167,7 +167,7 @@ def test_what_is_compiled_on_a_gpu_fills_its_caches_first():
     }
 
 
-@pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 6), ("rocm", 6, 10), ("cpu", 6, 4)])
+@pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 7), ("rocm", 6, 10), ("cpu", 6, 4)])
 def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
     planned = plan_file.plan_trials(
         plan_file.load_plan(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1
@@ -223,7 +223,7 @@ def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(archite
         if item.trial.asked.variant.options.get("compile") is not False
     }
     assert compiled == kept
-    assert ("profile tuned" in {item.what for item in out}) == (architecture == "6.1")
+    assert ("compiled" in {item.what for item in out}) == (architecture == "6.1")
 
 
 NO_TF32 = "torch on ROCm has no TF32 for MI's convolutions"

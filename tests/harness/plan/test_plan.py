@@ -57,6 +57,17 @@ def test_rows_of_one_gpu_are_planned_for_each_card_and_rows_of_several_once(tmp_
     assert len({item.trial.digest_on_any_card for item in eight}) == 2
 
 
+@pytest.mark.parametrize(
+    ("memory_gb", "batch"), [(150.7, 128), (85.5, 64), (24.0, 16), (1.0, 1), (None, 128)]
+)
+def test_a_batch_is_halved_until_the_memory_of_a_card_holds_its_samples(tmp_path, memory_gb, batch):
+    row = MEASURE.replace('{ "fp32-ieee" = 20, "amp-bf16" = 40 }', "128\nsample_gb = 1.1")
+    loaded = plan_file.load_plan(written(tmp_path, f'name = "mine"\ntitle = "x"\n{row}'), "mine")
+    planned = plan_file.plan_trials(loaded, replace(CPU, memory_gb=memory_gb), seed=1)
+    assert {item.trial.asked.variant.batch_size for item in planned} == {batch}
+    assert "sample_gb" not in planned[0].trial.canonical()
+
+
 SIZED = f"""
 name = "mine"
 title = "The study"

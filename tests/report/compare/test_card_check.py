@@ -6,12 +6,14 @@ import csv
 import math
 import random
 import re
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
 
 import numpy
 import pytest
 
+from harness.plan.plan_file import PlanContext, load_plan, plan_trials
 from harness.record import finding
 from harness.record.published.cards import load_cards
 from harness.record.store import Stored
@@ -26,6 +28,7 @@ from report.compare.card_check import (
 )
 from report.compare.card_units import cards_behind, cards_of_box
 from report.expected.published_speeds import (
+    LARGE_BATCH,
     METHOD_SD,
     NETWORK_SD,
     SHORT_SD,
@@ -36,7 +39,9 @@ from report.expected.published_speeds import (
     known_network,
     known_of,
     load_published,
+    network_name,
 )
+from report.expected.specs import load_specs
 from report.trials.reading import read_trials
 from tests.helpers.here import results_here
 from tests.helpers.records_builder import changed
@@ -237,6 +242,33 @@ def test_a_network_is_known_by_the_card_s_own_figures_and_what_another_reached_o
     alone = known_network(name, H200, NETWORKS, on_record)
     assert (alone.sd, alone.beside) == (None, 0), "a card never enters its own expectation"
     assert speed_of(name, [h200], alone, MEASURED).state == "unknown"
+
+
+def test_a_compiled_network_is_compared_in_any_large_batch_and_judged_once_another_card_is_on_record():
+    names = {network_name("gpt2-124m", "amp-bf16", batch, "token", compiled=True) for batch in (8, 64, 128)}
+    name = "gpt2-124m:amp-bf16:compiled:token"
+    assert names == {name}
+    assert network_name("gpt2-124m", "amp-bf16", 12, "token", compiled=False) == "gpt2-124m:amp-bf16:12:token"
+    alone = known_network(name, H200, NETWORKS, {H200.name: {name: [("a", 4e5)]}})
+    assert (alone.sd, alone.middle) == (None, pytest.approx(496644, abs=1))
+    beside = known_network(name, H200, NETWORKS, {"H100 SXM5 80GB": {name: [("a", 4e5)]}})
+    assert beside.sd and beside.middle == pytest.approx(430296, abs=1)
+
+
+def test_a_doubled_batch_of_the_published_gpt2_adds_5_percent_at_most_and_plan_card_has_one_of_its_two():
+    plan = load_plan(ROOT, "card")
+    (row,) = (one for one in plan.measure if one.model == "gpt2-124m" and "cuda" in one.devices)
+    table, specs = (
+        [one for one in NETWORKS if one.program == "GPT-2 on rented cards"],
+        load_specs(ROOT, CARDS),
+    )
+    for card, rows in groupby(sorted(table, key=lambda one: (one.card, one.batch)), lambda one: one.card):
+        small, large = rows
+        assert small.batch >= LARGE_BATCH and large.value / small.value <= 1.05
+        context = PlanContext("cuda", "cuda", None, {}, {}, memory_gb=specs[card].memory_gb)
+        planned = [item.trial.asked.variant for item in plan_trials(plan, context, seed=1)]
+        (batch,) = {one.batch_size for one in planned if one.model == row.model}
+        assert batch in (small.batch, large.batch), card
 
 
 def test_only_the_same_network_in_the_same_precision_and_a_batch_that_is_no_smaller_part_counts():

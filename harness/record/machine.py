@@ -8,7 +8,7 @@ from pydantic import Field
 
 from harness.device_kinds import DeviceKind, Vendor
 from harness.engines import EngineName
-from harness.record.strict_model import Model
+from harness.record.strict_model import LeftOutIfNull, Model
 from harness.record.trial_spec import Name
 
 _NOT_THE_MACHINE = ("id", "label")
@@ -86,20 +86,15 @@ class Gpu(Model):
     pcie_generation_max: int | None = None
     pcie_width_max: int | None = None
     numa_node: int | None = None
-    # Left out where they are null, so that machines of records from before them keep their content.
-    bus: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
+    bus: LeftOutIfNull[str] = None
     """Its address on PCI, as 0000:1b:00.0."""
-    pcie_generation_of_card: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    pcie_generation_of_card: LeftOutIfNull[int] = None
     """What the card has by itself; `pcie_generation_max` is what it has in this slot."""
-    remapping: Annotated[
-        Literal["pending", "failed"] | None, Field(exclude_if=lambda value: value is None)
-    ] = None
+    remapping: LeftOutIfNull[Literal["pending", "failed"]] = None
     """Rows that wait for a restart to be replaced, or that no spare was left for."""
-    ecc_uncorrected_ever: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    ecc_uncorrected_ever: LeftOutIfNull[int] = None
     """Memory errors that ECC could not correct, over the card's life."""
-    vgpu_license: Annotated[
-        Literal["licensed", "unlicensed"] | None, Field(exclude_if=lambda value: value is None)
-    ] = None
+    vgpu_license: LeftOutIfNull[Literal["licensed", "unlicensed"]] = None
     """Whether a virtual GPU has its license, without which a driver slows it down."""
 
     @property
@@ -127,9 +122,7 @@ class Cpu(Model):
     """The CPUs of each kind of core within `usable`, as performance and efficiency; empty of one kind."""
     features: tuple[str, ...] = ()
     """Which of avx2, avx512f, avx512_bf16, amx_bf16, amx_int8, neon and sve it has."""
-    native_16_bit: Annotated[
-        tuple[Literal["bf16", "fp16"], ...] | None, Field(exclude_if=lambda types: types is None)
-    ] = None
+    native_16_bit: LeftOutIfNull[tuple[Literal["bf16", "fp16"], ...]] = None
     """The 16-bit types that it computes in by itself; others are emulated. Null is unknown."""
 
 

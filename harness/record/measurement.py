@@ -9,7 +9,7 @@ from pydantic import Field
 
 from harness.device_kinds import DeviceKind
 from harness.record.series import Packed, Seconds
-from harness.record.strict_model import Model, Number
+from harness.record.strict_model import LeftOutIfNull, Model, Number
 from harness.record.trial_spec import DataSource, Name, OptionValue, Sha1
 from harness.record.vocabulary.precision import Precision
 
@@ -68,7 +68,7 @@ class DataFound(Model):
     sha256: str | None = None
     train_items: int | None = None
     valid_items: int | None = None
-    test_items: Annotated[int | None, Field(exclude_if=lambda items: items is None)] = None
+    test_items: LeftOutIfNull[int] = None
     weights: Literal["pretrained", "random"] | None = None
     weights_sha256: str | None = None
     distinct_batches: Annotated[int, Field(ge=1)] | None = None
@@ -103,7 +103,7 @@ class Epoch(Model):
     """Batches that the validation had; null means all of the protocol's."""
     train_loss: Number | None = None
     """The mean over the epoch's steps."""
-    smoothed_train_loss: Annotated[Number | None, Field(exclude_if=lambda loss: loss is None)] = None
+    smoothed_train_loss: LeftOutIfNull[Number] = None
     """fastai's training loss at the epoch's end: m ÷ (1 − 0.98ⁿ) after all n steps of the fit so far, where m
     begins at 0 and becomes 0.98 · m + 0.02 · loss at each step (its Recorder, as in versions 1 and 2).
 
@@ -201,17 +201,17 @@ class FrameworkUsed(Model):
     version: Annotated[str, Field(min_length=1, max_length=40)]
     retired: bool = False
     """Whether its makers have ended it."""
-    dormant_since: Annotated[date | None, Field(exclude_if=lambda value: value is None)] = None
+    dormant_since: LeftOutIfNull[date] = None
     """The day of its last release, where none has come for years and its makers have not ended it."""
     compiled: Annotated[str | None, Field(max_length=80)] = None
     """What compiles a training step; null where its operations run one by one."""
     ways: dict[str, Annotated[str, Field(max_length=80)]] = {}
     """By the names of `parallel`, how several devices can share a step; empty where one alone can train."""
-    layout: Annotated[str | None, Field(max_length=40, exclude_if=lambda value: value is None)] = None
+    layout: LeftOutIfNull[Annotated[str, Field(max_length=40)]] = None
     """The order of an image's channels in memory: 'channels first' or 'channels last'."""
-    loader: Annotated[str | None, Field(max_length=80, exclude_if=lambda value: value is None)] = None
+    loader: LeftOutIfNull[Annotated[str, Field(max_length=80)]] = None
     """What hands a step its batch."""
-    lines: Annotated[LinesOfCode | None, Field(exclude_if=lambda value: value is None)] = None
+    lines: LeftOutIfNull[LinesOfCode] = None
     """How long its version of the workload is."""
     differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
     """What its version of the workload does otherwise than the versions for other frameworks."""
@@ -265,7 +265,7 @@ class TimedPart(Model):
     """
 
     operation: Literal["product", "copy", "host-to-device", "device-to-host"]
-    arithmetic: Annotated[ProductArithmetic | None, Field(exclude_if=lambda value: value is None)] = None
+    arithmetic: LeftOutIfNull[ProductArithmetic] = None
     """The product's; null for a copy."""
     call_amount: Annotated[float, Field(gt=0)]
     calls_per_sample: Annotated[int, Field(ge=1)]
@@ -322,15 +322,15 @@ class Measurement(Model):
     workload: str
     protocol_name: str
     workload_sha256: str
-    title: Annotated[str | None, Field(max_length=80, exclude_if=lambda title: title is None)] = None
+    title: LeftOutIfNull[Annotated[str, Field(max_length=80)]] = None
     """What the workload calls itself, where it does."""
-    about: Annotated[str | None, Field(max_length=300, exclude_if=lambda about: about is None)] = None
+    about: LeftOutIfNull[Annotated[str, Field(max_length=300)]] = None
     """In a sentence what it measures."""
-    framework: Annotated[FrameworkUsed | None, Field(exclude_if=lambda framework: framework is None)] = None
+    framework: LeftOutIfNull[FrameworkUsed] = None
     """Null of a workload that one framework alone has."""
-    program: Annotated[ProgramRun | None, Field(exclude_if=lambda program: program is None)] = None
+    program: LeftOutIfNull[ProgramRun] = None
     """What the workload `program` ran."""
-    own: Annotated[OwnProgramRun | None, Field(exclude_if=lambda own: own is None)] = None
+    own: LeftOutIfNull[OwnProgramRun] = None
     device: DeviceUsed
     versions: dict[str, str | None]
     packages: dict[str, str]
@@ -371,14 +371,14 @@ class Measurement(Model):
     """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once."""
     ranks: tuple[Rank, ...] = ()
     """In the order of the devices; the series, window and losses are of the whole, `each` of rank 0 alone."""
-    transport: Annotated[str | None, Field(max_length=120, exclude_if=lambda way: way is None)] = None
+    transport: LeftOutIfNull[Annotated[str, Field(max_length=120)]] = None
     """Over what devices shared gradients, by NCCL's log, as "NET/IB, P2P"; "unknown" where it is silent."""
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""
     all_reduce: AllReduce | None = None
     """What several devices reach together, from the trial that looks for it."""
-    card: Annotated[CardCheck | None, Field(exclude_if=lambda card: card is None)] = None
+    card: LeftOutIfNull[CardCheck] = None
     """What the workload `card` measured before its window."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""

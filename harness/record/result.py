@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
 from harness.record.measurement import Measurement
-from harness.record.strict_model import Model, Moment, Number
+from harness.record.strict_model import LeftOutIfNull, Model, Moment, Number
 from harness.record.telemetry import Telemetry
 from harness.record.trial_spec import Name, StackKey, TrialSpec, Variables
 
@@ -176,7 +176,7 @@ class Question(Model):
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
 
     kind: Annotated[QuestionKind, Field(alias="is")]
-    by: Annotated[Factor | None, Field(exclude_if=lambda by: by is None)] = None
+    by: LeftOutIfNull[Factor] = None
     """The one field in which the sides of `faster` differ; null where nothing was varied."""
 
     @model_validator(mode="after")
@@ -234,10 +234,10 @@ class Session(Model):
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
     """The block of time in which the plan has each trial, in their order; 0 for a full-length one."""
-    against: Annotated[Against | None, Field(exclude_if=lambda against: against is None)] = None
+    against: LeftOutIfNull[Against] = None
     cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
     """The units of its cards by place, where its plan measures each of several."""
-    question: Annotated[Question | None, Field(exclude_if=lambda question: question is None)] = None
+    question: LeftOutIfNull[Question] = None
     """What its plan asked, or its line in place of that."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""

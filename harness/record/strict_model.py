@@ -8,7 +8,7 @@ import math
 import re
 import tomllib
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     ValidationError,
 )
@@ -57,6 +58,12 @@ def _check_year(moment: datetime) -> datetime:
 
 Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 """A date with its time and zone, far enough from the calendar's ends to be reckoned with."""
+
+
+T = TypeVar("T")
+
+LeftOutIfNull = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+"""A field that a file has only where it says something: files of before it keep their ids and hashes."""
 
 
 class Model(BaseModel):

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.record.series import pack, unpack
-from harness.record.strict_model import Model
+from harness.record.strict_model import LeftOutIfNull, Model
 
 _NULL = -(2**31)
 
@@ -98,7 +98,7 @@ class CardTelemetry(Model):
     xids: tuple[int, ...] | None = None
     """The driver's numbers of the faults that it reported; null where nothing listened."""
     power_limit_watts: float | None = None
-    power_limit_set_watts: Annotated[float | None, Field(exclude_if=lambda watts: watts is None)] = None
+    power_limit_set_watts: LeftOutIfNull[float] = None
     """What somebody set, where the driver reports it beside what it holds the card to."""
     power_limit_changed: bool | None = None
     """Whether somebody changed it meanwhile."""

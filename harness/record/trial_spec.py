@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.device_kinds import DeviceKind
-from harness.record.strict_model import Model, short_hash
+from harness.record.strict_model import LeftOutIfNull, Model, short_hash
 from harness.record.vocabulary.precision import Precision
 
 DataSource = Literal["real", "synthetic", "generated"]
@@ -45,8 +45,7 @@ class Limit(Model):
     epochs: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
     seconds: Annotated[float, Field(gt=0)] | None = None
-    # Left out where it is null, so that trials of records from before it keep their ids.
-    seconds_at_most: Annotated[float | None, Field(gt=0, exclude_if=lambda most: most is None)] = None
+    seconds_at_most: LeftOutIfNull[Annotated[float, Field(gt=0)]] = None
     valid_batches: Annotated[int, Field(ge=0)] | None = None
 
     @model_validator(mode="after")
@@ -131,12 +130,11 @@ class TrialRequest(Model):
     device: DeviceKind
     environment: Name
     lock_sha256: str | None = None
-    # Left out where it is null, so that trials of records from before it keep their ids.
-    file: Annotated[OwnFile | None, Field(exclude_if=lambda file: file is None)] = None
-    own: Annotated[OwnProgram | None, Field(exclude_if=lambda own: own is None)] = None
+    file: LeftOutIfNull[OwnFile] = None
+    own: LeftOutIfNull[OwnProgram] = None
     variables: Variables = {}
     """Environment variables of its stack beyond the image's own, as a second stack in one session has."""
-    card: Annotated[int | None, Field(ge=0, exclude_if=lambda card: card is None)] = None
+    card: LeftOutIfNull[Annotated[int, Field(ge=0)]] = None
     """Its card's place among those of the session, where a plan measures each; null begins at the first."""
 
     @property

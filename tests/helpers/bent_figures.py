@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.record import Seeds, Series, finding
 from harness.summary.steady_state import steady_state
-from harness.telemetry.energy import EnergyReadings, trial_energy
+from harness.telemetry.reader import EnergyReadings, trial_energy
 from report.compare.card_units import unit_spreads
 from report.compare.cells import Cell, cells_of, to_target
 from report.stats.equivalence import seeds_bounded, seeds_hold

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.telemetry.energy import EnergyReadings, counter_joules, sampled_joules, trial_energy
+from harness.telemetry.reader import EnergyReadings, counter_joules, sampled_joules, trial_energy
 
 TIMES = range(101)
 STEADY = EnergyReadings([(t, 50 + 300.0 * t) for t in TIMES], [(t, 300.0) for t in TIMES])

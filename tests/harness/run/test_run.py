@@ -91,13 +91,6 @@ def test_a_trial_past_its_limit_is_stopped_and_says_so(tmp_path, monkeypatch):
     assert not [process for process in psutil.process_iter() if runs_in(process, root)]
 
 
-def test_what_the_budget_has_no_time_for_is_listed_as_left_out(tmp_path):
-    root = clone.make(tmp_path)
-    outcome = go(root, budget=TimeBudget(0.0))
-    assert (outcome.ran, outcome.left) == (0, 4)
-    assert [left.trials for left in store.read_results(root).sessions[0].left_out] == [4]
-
-
 def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "PAUSE", timedelta(seconds=3))
     root, watcher = clone.make(tmp_path, blocks=2), clone.Quiet()
@@ -113,6 +106,7 @@ def test_a_block_that_would_begin_after_the_budget_is_left_out_without_waiting_f
     root = clone.make(tmp_path, blocks=2)
     outcome = go(root, budget=TimeBudget(time.monotonic() + 600))
     assert (outcome.ran, outcome.left) == (2, 2)
+    assert [left.trials for left in store.read_results(root).sessions[0].left_out] == [2]
 
 
 def test_the_largest_batch_that_fits_is_searched_below_the_first_that_does_not(tmp_path):

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 import platform
-import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,7 @@ from harness.run.choice import choose_trials, session_against
 from harness.run.second_stack import second_stack
 from harness.settings import Settings, load_settings
 from tests.helpers import ROOT, clone
-from tests.helpers.runs import alternating, begun_trial, records
+from tests.helpers.runs import alternating, records
 
 IMAGES = load_images(ROOT)
 IMAGE = IMAGES.image("cpu")
@@ -113,40 +111,6 @@ def test_a_session_of_two_stacks_goes_on_where_it_was_killed_and_one_of_one_stac
     assert (again.id, alone.id == first.id) == (first.id, False)
     assert len(store.session_records(root, again)) == 8
     assert session.find_open_session(root, "mine", session_against(setup)) is None
-
-
-DRIVER = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from tests.helpers import clone
-from tests.helpers.runs import alternating
-from commands import run
-from commands.terminal import Screen
-root = Path({root!r})
-os.environ["GPUDYNO_STATE"] = str(root / "state")
-built = clone.built(root)
-with clone.unwatched():
-    run._run_trials(alternating(root), (built, built), {{}}, run.RunOptions(), Screen())
-"""
-
-
-def test_after_the_harness_is_killed_the_next_run_takes_up_the_living_trial_of_either_stack(
-    tmp_path, monkeypatch
-):
-    root = clone.make(tmp_path, options="step_seconds = 0.05", repeats=1)
-    driver = DRIVER.format(tests=str(ROOT), root=str(root))
-    for _ in range(2):
-        harness = subprocess.Popen([sys.executable, "-c", driver], stdout=subprocess.DEVNULL)
-        begun_trial(root)
-        time.sleep(0.7)
-        harness.kill()
-        harness.wait()
-    run(alternating(root), monkeypatch, root)
-    found = records(root)
-    assert len({record.session for record in found}) == 1 and len(found) == 4
-    assert {(r.status, r.attempt) for r in found} == {("ok", 1)}
-    assert all(r.environment.passed_variables == r.trial.asked.variables for r in found)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,6 @@ def failed(record, kind, reason="error"):
     return changed(record, status="failed", measurement=None, summary=None, failure=failure)
 
 
-def test_nothing_is_missing_from_a_session_whose_trials_all_ended(finished):
-    opened, records = finished[0].session, finished[1]
-    assert missing_trials(opened, records) == ()
-
-
 def test_what_is_missing_keeps_its_place_in_the_order(finished):
     opened, records = finished[0].session, finished[1]
     without = [record for record in records if record.order != 2]

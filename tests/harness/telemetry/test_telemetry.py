@@ -80,9 +80,18 @@ def test_throttling_is_told_by_the_counter_over_the_window_and_by_the_reasons():
     assert (card.start_temperature_c, card.temperature_c.mean.values()[-1]) == (65.0, pytest.approx(91.0))
 
 
-def test_new_memory_errors_are_counted_and_old_ones_are_not():
-    (card,) = watched("ecc_errors").cards
-    assert (card.ecc_uncorrected, card.ecc_corrected) == (2, 53)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ecc_errors", {"ecc_uncorrected": 2, "ecc_corrected": 53}),
+        ("locked_clocks", {"reasons_share": {"application_clocks": 1.0}}),
+        ("xid", {"xids": (63,)}),
+        ("clean", {"xids": ()}),
+    ],
+)
+def test_new_memory_errors_faults_by_their_number_and_clocks_that_a_user_holds_are_kept(name, told):
+    (card,) = watched(name).cards
+    assert {field: getattr(card, field) for field in told} == told
 
 
 def test_another_process_is_seen_with_its_memory_and_its_share_of_the_time():
@@ -121,16 +130,6 @@ def test_what_another_process_uses_of_the_card_is_its_mean_over_the_window():
     unseen = watched("foreign_process")
     assert unseen.cards[0].others.utilization_percent is None
     assert unseen.missing["0.process_utilization"] == "NVMLError_NotSupported"
-
-
-def test_clocks_that_a_user_holds_are_seen_under_load():
-    (card,) = watched("locked_clocks").cards
-    assert card.reasons_share == {"application_clocks": 1.0}
-
-
-def test_a_fault_that_the_driver_tells_of_is_kept_by_its_number():
-    assert watched("xid").cards[0].xids == (63,)
-    assert watched("clean").cards[0].xids == ()
 
 
 def test_a_change_of_the_mig_mode_is_seen_and_what_a_slice_does_not_tell_is_null():

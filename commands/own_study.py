@@ -19,6 +19,8 @@ from harness.record.published.claim_set import FOLDER, read_claims, suggest_name
 from harness.record.vocabulary.precision import Precision
 
 COLUMNS = {
+    "epochs": r"^epochs$",
+    "workload": r"workload|task|data.?set",
     "batch_size": r"batch|^bs$",
     "image_size": r"pixel|\bpx\b|resolution|image.?size",
     "sequence_length": r"\bseq|context",
@@ -26,11 +28,24 @@ COLUMNS = {
     "layout": r"layout|memory.?format",
     "precision": r"precision|dtype|\bamp\b|mixed",
     "card": r"card|gpu|device|accelerator|hardware|chip",
-    "value": r"value|through|speed|/ ?s|per.?s|\bips\b|rate|result|images|imgs?\b|tokens|samples",
+    "value": r"value|through|speed|/ ?s|per.?s|\bips\b|rate|result|images|imgs?\b|tokens|samples|"
+    r"\bms\b|time|epoch|minutes|hours|accuracy|top.?1",
     "model": r"model|net|arch",
 }
 """Each field, and what the heads of its columns are like; the first that fits, once."""
-WORKLOADS = {"images/s": ("convnet", "synthetic/1"), "tokens/s": ("llm_step", "synthetic/1")}
+METRICS = (
+    (r"\bms\b", "step_seconds", "s", 0.001),
+    (r"min.*epoch", "epoch_seconds", "s", 60.0),
+    (r"epoch", "epoch_seconds", "s", 1.0),
+    (r"hours|\bh\b", "protocol_seconds", "s", 3600.0),
+    (r"minutes|\bmin\b", "protocol_seconds", "s", 60.0),
+    (r"accuracy|top.?1", "accuracy", "fraction", 0.01),
+    ("", "throughput", "images/s", 1.0),
+)
+"""What the head of a column of figures is like, its metric and unit, and what one of its own is in that."""
+TRAININGS = {"cifar_fastai": "cifar-100", "cifar_resnet44": "cifar-10", "mnist_cnn": "mnist"}
+"""The workloads that train on a data set, for what only a training has."""
+TRAINED = ("epoch_seconds", "protocol_seconds", "accuracy")
 DECODERS = re.compile(r'^    "([^"]+)": DecoderShape', re.MULTILINE)
 PROCESSOR = re.compile(r"xeon|epyc|core|ryzen|cpu|threadripper|graviton|grace", re.IGNORECASE)
 LAYOUTS = {"nchw": "contiguous", "nhwc": "channels_last"}
@@ -117,7 +132,11 @@ def _read_rows(path: Path) -> tuple[dict[str, str], list[FigureWords]]:
     fields = dict(_guess_fields([column for column in table[0] if column], table)) if table else {}
     if "value" not in fields:
         raise UserError(f"'{path}' has no column of figures", remedy="call one 'value', or 'images/s'")
-    rows = [{field: (row[column] or "").strip() for field, column in fields.items()} for row in table]
+    metric = next(metric for like, metric, *_ in METRICS if re.search(like, fields["value"].casefold()))
+    rows = [
+        {field: (row[column] or "").strip() for field, column in fields.items()} | {"metric": metric}
+        for row in table
+    ]
     heads = {column.casefold(): field for field, column in fields.items()}
     return heads, [row for row in rows if row["value"] not in NOT_PUBLISHED]
 
@@ -139,7 +158,7 @@ def _figure(root: Path, row: FigureWords, given: Mapping[str, str], doubts: dict
     decoders = DECODERS.findall((root / "workloads/parts/networks/decoder.py").read_text(encoding="utf-8"))
     known = {
         "card": [card.name for card in load_cards(root)],
-        "model": [*sorted(names.library_models(root)), *decoders],
+        "model": [*sorted(names.library_models(root)), *decoders, "resnet44", "cnn"],
     }
     row = {field: given.get(word.casefold(), word) for field, word in row.items() if word}
     out = row | {field: value for field, value in given.items() if field in COLUMNS and field not in row}
@@ -172,6 +191,9 @@ def _figure(root: Path, row: FigureWords, given: Mapping[str, str], doubts: dict
     precision = out.get("precision", "").casefold()
     both = [label for label in AMP if "amp" in precision and label[-4:] in precision]
     settle("precision", both or list(PRECISIONS.get(precision, ())) if precision else [*AMP, "fp32-default"])
+    own, asked = "llm_step" if out.get("model") in decoders else "convnet", out.get("workload", "")
+    trained = [asked] if asked in TRAININGS else [*TRAININGS]
+    settle("workload", trained if out["metric"] in TRAINED else [own])
     for field in ("batch_size", *(number for number in _NUMBERS if number in out)):
         if not out.get(field, "").isdecimal():
             settle(field, [])
@@ -180,7 +202,7 @@ def _figure(root: Path, row: FigureWords, given: Mapping[str, str], doubts: dict
     layout = out.get("layout", "").casefold()
     if layout in LAYOUTS:
         out["layout"] = LAYOUTS[layout]
-    return {**out, "unit": "tokens/s" if out.get("model") in decoders else "images/s"}
+    return out
 
 
 def _plain(name: str) -> str:
@@ -190,15 +212,20 @@ def _plain(name: str) -> str:
 _NUMBERS = ("batch_size", "image_size", "sequence_length", "gpus")
 
 
+def _protocol(row: FigureWords) -> dict[str, str]:
+    trains = row["workload"] in TRAININGS
+    return {"workload": row["workload"], "protocol": "published/1" if trains else "synthetic/1"}
+
+
 def _side(row: FigureWords) -> dict[str, Any]:
     """Return the work of a figure: what a claim's side and a plan's row say alike."""
     fields = ("model", "precision", *_NUMBERS, "layout")
     side: dict[str, Any] = {
         field: int(row[field]) if field in _NUMBERS else row[field] for field in fields if field in row
     }
-    if row["unit"] == "images/s":
+    if row["workload"] in ("convnet", "cifar_fastai"):
         side.setdefault("image_size", 224)
-    return {**side, "data_mode": "cached"}
+    return {**side, "data_mode": "host" if row["workload"] in TRAININGS else "cached"}
 
 
 def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWords]) -> str:
@@ -207,18 +234,21 @@ def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWor
     others = {row["card"]: "Named so by the table." for row in figures if row["card"] not in cards}
     claims = []
     for number, row in enumerate(figures, 1):
-        workload, protocol = WORKLOADS[row["unit"]]
+        *_, unit, size = next(each for each in METRICS if each[1] == row["metric"])
+        unit = "tokens/s" if row["metric"] == "throughput" and row["workload"] == "llm_step" else unit
         printed = row["value"].replace(",", "")
         digits = len(printed.partition(".")[2])
         claims.append(
             {
                 "id": f"{name}-{number}",
-                "workload": workload,
-                "protocol": protocol,
+                **_protocol(row),
+                "kind": "quality" if row["metric"] == "accuracy" else "absolute",
+                **({"epochs": int(row["epochs"])} if "epochs" in row else {}),
+                "metric": row["metric"],
                 "of": {"card": row["card"], **_side(row)},
-                "value": float(printed),
-                "half_digit": 0.5 * 10**-digits,
-                "unit": row["unit"],
+                "value": round(float(printed) * size, 9),
+                "half_digit": 0.5 * size * 10**-digits,
+                "unit": unit,
             }
         )
     return tomlkit.dumps(
@@ -227,8 +257,6 @@ def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWor
             **({"cards": others} if others else {}),
             "defaults": {
                 "study": name,
-                "kind": "absolute",
-                "metric": "throughput",
                 "source": source,
                 "plans": {name: "timing"},
             },
@@ -238,9 +266,16 @@ def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWor
 
 
 def _plan_text(name: str, figures: Sequence[FigureWords]) -> str:
-    works = {repr(_side(row)): (WORKLOADS[row["unit"]], _side(row)) for row in figures}
-    measures = [
-        {"workload": workload, "protocol": protocol, **side, "limit": {"seconds": 75}}
-        for (workload, protocol), side in works.values()
-    ]
-    return tomlkit.dumps({"name": name, "title": f"The figures of {name}", "repeats": 3, "measure": measures})
+    measures = {repr(measure): measure for measure in map(_measure, figures)}
+    plan = {"name": name, "title": f"The figures of {name}", "repeats": 3, "measure": [*measures.values()]}
+    return tomlkit.dumps(plan)
+
+
+def _measure(row: FigureWords) -> dict[str, Any]:
+    """Return the plan's row of a figure: a part of the training, unless the whole is what is published."""
+    measure = {**_protocol(row), **_side(row)}
+    if row["workload"] not in TRAININGS:
+        return {**measure, "limit": {"seconds": 75}}
+    epochs = 2 if row["metric"] == "epoch_seconds" else int(row.get("epochs", 0))
+    limit = {"limit": {"epochs": epochs}} if epochs else {}
+    return {**measure, "data": TRAININGS[row["workload"]], "timeout_seconds": 86_400, **limit}

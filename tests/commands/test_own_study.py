@@ -58,6 +58,26 @@ def test_five_figures_become_claims_that_their_own_plan_judges(root):
     assert works == {(of.model, of.precision, of.batch_size) for of in (claim.of for claim in claims)}
 
 
+@pytest.mark.parametrize(
+    ("head", "metric", "value", "half_digit"),
+    [
+        ("ms/step", "step_seconds", 0.0125, 5e-5),
+        ("min/epoch", "epoch_seconds", 750, 3),
+        ("Training time (hours)", "protocol_seconds", 45000, 180),
+        ("Top-1 accuracy", "accuracy", 0.125, 0.0005),
+    ],
+)
+def test_times_and_accuracies_are_of_a_training_that_is_here(root, head, metric, value, half_digit):
+    text = f"Card,Model,Precision,Batch,Epochs,{head}\nRTX 4090,resnet50,fp32,64,30,12.5\n"
+    settings = () if metric == "step_seconds" else ("workload=cifar_fastai",)
+    write_study(root, table(root, text), URL, settings)
+    (claim,), (measure,) = load_claims(root).claims, load_plan(root, "my-figures").measure
+    assert (claim.metric, claim.value, claim.half_digit) == (metric, value, pytest.approx(half_digit))
+    assert (claim.workload, claim.protocol) == (measure.workload, measure.protocol)
+    epochs = {"step_seconds": None, "epoch_seconds": 2}.get(metric, 30)
+    assert (measure.data, measure.limit.epochs) == ("cifar-100" if settings else None, epochs)
+
+
 def test_all_that_is_ambiguous_is_listed_once_with_what_settles_it_and_nothing_is_written(root):
     text = TABLE.replace("ViT-B/16", "ViT-B/61").replace("RTX 4090", "RTX 4099")
     with pytest.raises(UserError) as refused:

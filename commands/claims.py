@@ -13,7 +13,7 @@ from commands.prospects import Prospects, device_prospects, target_device
 from commands.report import analyse_clone, own_fields
 from harness.errors import UserError
 from harness.plan.order import Planned
-from harness.record import CardClass, Claim
+from harness.record import Claim
 from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import ClaimSet, is_same_card, read_claims, suggest_name
 from harness.run.choice import known_speeds
@@ -21,10 +21,11 @@ from harness.run.setup import RunSetup, prepare_for_cards, prepare_run
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
-from report.claims.answers import Answer, Obstacle, answers
+from report.claims.answers import Answer, answers
 from report.claims.judge import not_compared
 from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
 from report.expected.software_effect import read_software_effect
+from report.page import render
 from report.trials.key import grouped_by
 
 
@@ -33,14 +34,8 @@ def list_claims(root: Path, study: str = "") -> None:
     every = read_claims(root)
     claims = every.of(study) if study else every.claims
     print("figure: what was published, on which card; below it in words")
-    for claim in sorted(claims, key=lambda claim: (claim.study, claim.workload)):
-        _print_figure(claim, _claim_words(claim))
+    print(render.figures_text(claims=sorted(claims, key=lambda claim: (claim.study, claim.workload))))
     print(f"{text.count(len(claims), 'claim')}; `--here` and `--card` say which a machine can judge")
-
-
-def _claim_words(claim: Claim) -> str:
-    target = "" if claim.target is None else f" {claim.target:g}"
-    return claim.words or claim.metric.replace("_", " ") + target
 
 
 def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
@@ -63,11 +58,8 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
     shown = sorted(answered, key=order)[: max(rows, 0)]
     where = f"on {len(setup.selection.gpus)} × {device.name}" if card else "here"
     print(f"figure: what was published, on which card; below it the minutes {where}, and the answer")
-    for answer in shown:
-        claim, way = answer.claim, answer.way
-        minutes = f"{way.seconds / 60:.0f} min, " if way and way.seconds >= 60 else "<1 min, " if way else ""
-        minutes = "? min, " if way and way.at_most else minutes
-        _print_figure(claim, minutes + _answer_words(answer))
+    if shown:
+        print(render.figures_text(answers=shown))
     left = len(answered) - len(shown)
     more = f"; {left} more with `--rows {len(answered)}`" if left else ""
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in answered)
@@ -76,35 +68,6 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
     for note in () if answered else setup.notes:
         print(*wrap_words(note, "  "), sep="\n")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")
-
-
-def _print_figure(claim: Claim, said: str) -> None:
-    """Print a figure's id and what was published, and below it what is said of it."""
-    print(f"{claim.id}: {_value_words(claim)}, {claim.of.card or CLASSES[claim.card_class or 'any']}")
-    print(*wrap_words(said, "    ", "    "), sep="\n")
-
-
-def _value_words(claim: Claim) -> str:
-    if claim.value is None:
-        return claim.relation
-    sign = {"equal": "", "less": "<", "greater": ">"}[claim.relation]
-    value = f"{claim.value:.4g}" if claim.value < 1e4 else f"{claim.value:,.0f}"
-    return f"{sign}{value} {claim.unit}"
-
-
-def _answer_words(answer: Answer) -> str:
-    """Return the answer's column of a row; where the loader differs, that is said before the ratio."""
-    if answer.times is None or answer.way:
-        return answer.state
-    speed = "times as fast" if answer.claim.metric != "peak_bytes" else "times as much"
-    loader = "other loader, " if "loader" in answer.differs else ""
-    return f"{answer.state}: {loader}{answer.times:.3g} {speed}{_range_words(answer)}"
-
-
-def _range_words(answer: Answer) -> str:
-    if answer.low is not None:
-        return f" ({answer.low:.3g} to {answer.high:.3g})"
-    return " (no range)" if answer.without_range else ""
 
 
 def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> tuple[Answer, ...]:
@@ -125,94 +88,8 @@ def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> No
     setup = prepare_for_cards(root, settings, card)
     claim = _find_claims(read_claims(root), [name])[0]
     (answer,) = _claim_answers(setup, [claim], alone=bool(card))
-    print("\n".join(answer_lines(answer, read_claims(root).study_name(claim.study))))
-
-
-def answer_lines(answer: Answer, study: str) -> list[str]:
-    """Return the lines of one answer: the figure, what it came to, and each term of the work."""
-    claim, cell = answer.claim, answer.cell
-    out = [f"{claim.id}: {answer.state}", *wrap_words(f"{study}: {_claim_words(claim)}", "  ", "  ")]
-    if answer.times is not None:
-        if "loader" in answer.differs:
-            out.append("  the loader differs: this is of the systems, and not of the cards alone")
-        word = "times the memory" if claim.metric == "peak_bytes" else "times as fast as published"
-        out.append(f"  {answer.times:.3g} {word}{_range_words(answer)}")
-    if answer.software is not None:
-        size, reach = answer.software, "within" if answer.within_software else "beyond"
-        years = f" of {size.years[0]} to {size.years[1]}" if size.years else ""
-        out.append(
-            f"  {reach} what software alone is known to change: {100 * size.low:.0f} to "
-            f"{100 * size.high:.0f} % in nine of ten of {size.pairs} pairs{years}"
-        )
-    if answer.way:
-        how_long = format_duration(answer.way.seconds)
-        takes = f"unknown, stopped after {how_long}" if answer.way.at_most else f"about {how_long}"
-        out.append(f"  `invoke run --claim {claim.id}`, {takes}, plan {answer.way.line}")
-    if answer.obstacle:
-        out.append(f"  {obstacle_reason(answer.obstacle)}")
-    if answer.nearest:
-        each_term = ((each.field.replace("_", " "), each.of, each.over) for each in answer.nearest)
-        near = ", ".join(
-            f"{name} {'not given' if ours is None else ours} for {'not given' if theirs is None else theirs}"
-            for name, ours, theirs in each_term
-        )
-        out += wrap_words(f"nearest here: {near}", "    ", "  ")
-    terms = list[tuple[str, str, str]]([("", "published", "here")])
-    side, key = claim.of, cell.key if cell else None
-    versions = (
-        [f"{name} {value}" for name, value in cell.stack.versions if value and name not in SURROUNDINGS]
-        if cell
-        else []
-    )
-    software = ", ".join(versions) or None
-    rows: list[tuple[str, object, object]] = [
-        ("figure", _value_words(claim), "" if answer.here is None else f"{answer.here:.4g}"),
-        ("card", side.card or claim.card_class, cell.card if cell else None),
-        ("software", claim.stack, software),
-        ("loader", side.data_mode, key and key.data_mode),
-        ("runs", claim.runs, cell.throughput.n if cell else None),
-        *((name.replace("_", " "), getattr(side, name), key and getattr(key, name)) for name in WORK),
-    ]
-    for term, there, ours in rows:
-        if there is not None or ours is not None:
-            terms.append((term, _term_words(there), _term_words(ours) if cell else ""))
-    width = max(len(there) for _, there, _ in terms)
-    for term, there, here in terms:
-        out.append(f"  {term:<16} {there:<{width}} {here}".rstrip())
-    return [*out, *wrap_words(f"source: {claim.source}", "    ", "  ")]
-
-
-CLASSES: Mapping[CardClass, str] = {
-    "any": "any device",
-    "gpu": "any GPU",
-    "matrix-units": "a GPU with matrix units",
-    "no-matrix-units": "a GPU without matrix units",
-}
-SURROUNDINGS = ("libc", "python", "system")
-"""Versions that no publication names beside its framework's."""
-WORK = ("model", "precision", "batch_size", "image_size", "sequence_length", "gpus")
-
-
-def _term_words(value: object) -> str:
-    return "not said" if value is None else text.clean(str(value), 200)
-
-
-REASONS: Mapping[str, str] = {
-    "figure": "it has no figure",
-    "trend": "a trend is published, and not judged",
-    "metric": "nothing here measures it",
-    "gpu": "it needs a GPU",
-    "devices": "it needs {need} GPUs",
-    "card": "it is claimed for {need} alone",
-    "cards": "it needs two cards: {need}",
-    "framework": "no image has {need} for this kind of device",
-    "plan": "no plan has its work",
-}
-
-
-def obstacle_reason(obstacle: Obstacle) -> str:
-    """Return why a figure cannot be measured here, as a clause."""
-    return REASONS[obstacle.kind].format(need=obstacle.need)
+    study = read_claims(root).study_name(claim.study)
+    print(render.figures_text(one=answer, study=study, duration=format_duration))
 
 
 def _claim_prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:

@@ -152,6 +152,15 @@ def clause_text(order: Analysis, command: str) -> str:
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
+def figures_text(**given: Any) -> str:
+    """Return published figures as the terminal shows them.
+
+    These are `claims` in words, `answers` with the minutes that each takes, or `one` answer with every term.
+    """
+    shown = {"claims": (), "answers": (), "one": None, **given}
+    return re.sub(r"\n{2,}", "\n", _markdown("figures.md", lambda *_: Markup(""), str, **shown)).strip()
+
+
 def comparison_text(
     found: NamedSides,
     differ: Iterable[str],

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from commands.claims import answer_lines
 from commands.own_study import write_study
 from harness.errors import UserError
 from harness.plan.plan_file import load_plan
 from harness.record.published.claim_set import load_claims
 from report.claims.answers import Answer
+from report.page import render
 from tests.helpers import ROOT
 
 TABLE = """\
@@ -129,4 +129,4 @@ def test_what_a_table_leaves_out_is_set_for_all_of_it_and_no_file_is_written_ove
 def test_a_term_of_an_answer_stands_whole():
     stack = "libc glibc 2.36, python 3.12, and Linux"
     answer = Answer(load_claims(ROOT).claims[0].model_copy(update={"stack": stack}), "not-measured")
-    assert any(stack in line for line in answer_lines(answer, "a study"))
+    assert stack in render.figures_text(one=answer, study="a study")

@@ -34,7 +34,8 @@ def list_claims(root: Path, study: str = "") -> None:
     every = read_claims(root)
     claims = every.of(study) if study else every.claims
     print("figure: what was published, on which card; below it in words")
-    print(render.figures_text(claims=sorted(claims, key=lambda claim: (claim.study, claim.workload))))
+    ordered = sorted(claims, key=lambda claim: (claim.study, claim.workload))
+    print(render.terminal_text("figures.md", claims=ordered))
     print(f"{text.count(len(claims), 'claim')}; `--here` and `--card` say which a machine can judge")
 
 
@@ -59,7 +60,7 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
     where = f"on {len(setup.selection.gpus)} × {device.name}" if card else "here"
     print(f"figure: what was published, on which card; below it the minutes {where}, and the answer")
     if shown:
-        print(render.figures_text(answers=shown))
+        print(render.terminal_text("figures.md", answers=shown))
     left = len(answered) - len(shown)
     more = f"; {left} more with `--rows {len(answered)}`" if left else ""
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in answered)
@@ -89,7 +90,7 @@ def show_answer(root: Path, settings: Settings, name: str, card: str = "") -> No
     claim = _find_claims(read_claims(root), [name])[0]
     (answer,) = _claim_answers(setup, [claim], alone=bool(card))
     study = read_claims(root).study_name(claim.study)
-    print(render.figures_text(one=answer, study=study, duration=format_duration))
+    print(render.terminal_text("figures.md", one=answer, study=study, duration=format_duration))
 
 
 def _claim_prospects(setup: RunSetup, claims: Sequence[Claim]) -> Prospects:

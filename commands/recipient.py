@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.bundle.judgement import LEVELS, Demand, Judgement, judge, shortfall
 from harness.errors import GateError, UserError
 from harness.plan.plan_file import plan_questions
-from harness.record import Harness
 from harness.record.store import Results
 from harness.run.assemble import this_harness
 from harness.summary.contradictions import changes_over_pauses
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
+from report.page import render
 
 PATTERN = "*.tar.gz"
 """What bundles in a folder are called."""
@@ -72,34 +72,9 @@ def judged(root: Path, path: Path, asked: Demand, *, older: bool = False) -> Jud
 
 def say(root: Path, found: Judgement) -> None:
     """Print what a bundle is, who answers for it, and how far it is checked."""
-    print(f"{found.name}: {text.count(found.files, 'file')}, {len(found.results.records)} of them records")
-    for line in _lines(root, found):
-        print(f"  {text.clean(line, 500)}")
-
-
-def _lines(root: Path, found: Judgement) -> Iterator[str]:
-    stated, answering = found.stated, found.answering
-    yield f"SHA-256: {found.sha256}"
-    for one in answering.signed:
-        yield f"signed:  {one.key}, of {one.signer or 'a key that --signers does not name'}"
-    if not answering.signed:
-        yield "signed:  by nobody, so nobody answers for its samples; a run by someone else would show more"
-    yield f"order:   {stated.order or 'none'}"
-    if answering.stamped:
-        yield f"time:    {answering.moment or 'not checked (--stamp-ca names its service)'}"
-    yield f"level:   {LEVELS[found.level]}"
-    if found.other_figures:
-        yield f"packed by {_packer(root, stated.gpudyno)}, whose figures are others:"
-    yield from (f"  {line}" for line in found.other_figures)
-    yield from (f"not in it: {what}" for what in found.missing)
-    yield from (f"note: {change}" for change in changes_over_pauses(found.results))
-    yield from (f"judged by this clone's own, which differs: {name}" for name in found.other_sources)
-
-
-def _packer(root: Path, packed: Harness) -> str:
-    here = this_harness(root)
-    same = (packed.version, packed.revision) == (here.version, here.revision)
-    return f"gpudyno {packed.version}, commit {packed.revision}" + (", as this one" if same else "")
+    here, level = this_harness(root), LEVELS[found.level]
+    changes, ours = changes_over_pauses(found.results), (here.version, here.revision)
+    print(render.terminal_text("bundle.md", it=found, level=level, here=ours, changes=changes))
 
 
 def order_of(root: Path, found: Judgement) -> Analysis:

@@ -152,13 +152,9 @@ def clause_text(order: Analysis, command: str) -> str:
     return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
 
 
-def figures_text(**given: Any) -> str:
-    """Return published figures as the terminal shows them.
-
-    These are `claims` in words, `answers` with the minutes that each takes, or `one` answer with every term.
-    """
-    shown = {"claims": (), "answers": (), "one": None, **given}
-    return re.sub(r"\n{2,}", "\n", _markdown("figures.md", lambda *_: Markup(""), str, **shown)).strip()
+def terminal_text(template: str, **given: Any) -> str:
+    """Return the lines of a template as the terminal shows them, without empty ones."""
+    return re.sub(r"\n{2,}", "\n", _markdown(template, lambda *_: Markup(""), str, **given)).strip()
 
 
 def comparison_text(

@@ -129,4 +129,4 @@ def test_what_a_table_leaves_out_is_set_for_all_of_it_and_no_file_is_written_ove
 def test_a_term_of_an_answer_stands_whole():
     stack = "libc glibc 2.36, python 3.12, and Linux"
     answer = Answer(load_claims(ROOT).claims[0].model_copy(update={"stack": stack}), "not-measured")
-    assert stack in render.figures_text(one=answer, study="a study")
+    assert stack in render.terminal_text("figures.md", one=answer, study="a study")

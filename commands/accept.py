@@ -134,6 +134,7 @@ def _sentence(result: RequirementResult) -> str:
     if result.ratio is None:
         return f"{word}: {result.demand.what}: {result.why}"
     level = f"{100 * LEVEL:.0f} %"
-    interval = "" if result.low is None else f", {level} range {result.low:.3f} to {result.high:.3f}"
-    hours = ", another hour: ± 1 % assumed" if interval and result.demand.figure.blocks_assumed else ""
-    return f"{word}: {result.demand.what}: {result.ratio:.3f} of its figure{interval}{hours}"
+    ratio, hour = result.ratio, result.ratio.hour_assumed
+    hours = f", another hour: ± {100 * hour:g} % assumed" if hour else ""
+    ends = f"{level} range {ratio.low:.3f} to {ratio.high:.3f}"
+    return f"{word}: {result.demand.what}: {ratio.estimate:.3f} of its figure, {ends}{hours}"

@@ -19,8 +19,9 @@ from report.compare.card_units import (
     missing_share,
 )
 from report.compare.cells import Cell
-from report.stats.intervals import Interval, Runs, blocks_interval
-from report.trials.key import Key, PartialKey, without_fields
+from report.stats.contrast import assumed_hours, contrast_interval
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
+from report.trials.key import MEASURED_FIELDS, Key, PartialKey, without_fields
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05
@@ -108,7 +109,7 @@ def clause(
 
 def _demand(cell: Cell) -> SpeedRequirement | None:
     measured = cell.throughput.runs
-    figure = blocks_interval(measured) if len(measured.values) >= 2 else None
+    figure = blocks_interval(measured, assumed=ASSUMED_BLOCK_SPREAD) if len(measured.values) >= 2 else None
     if figure is None:
         return None
     return SpeedRequirement(
@@ -141,17 +142,13 @@ def disturbed(trial: TrialResult) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RequirementResult:
-    """One requirement and what was delivered: `passed` is null where too little is known to say.
-
-    `ratio` is delivered ÷ figure; null where that is not known either.
-    """
+    """One requirement and what was delivered: `passed` is null where too little is known to say."""
 
     demand: SpeedRequirement
     passed: bool | None
     why: str
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
+    ratio: Interval | None = None
+    """Delivered ÷ figure; null where that is not known either."""
 
 
 def judge(
@@ -186,12 +183,12 @@ def _result(
         return RequirementResult(
             demand, None, "its windows are too short to be proven, where the order's were proven"
         )
-    interval = blocks_interval(runs, demand.measured)
-    if interval is None:
+    hours = assumed_hours(runs, demand.measured, paired=False)
+    ratio = contrast_interval(runs, demand.measured, paired=False, assumed=hours)
+    if ratio is None:
         return RequirementResult(demand, None, "its runs give no interval")
-    passed = interval.estimate >= 1 - margin
-    why = "reached" if passed else "too slow"
-    return RequirementResult(demand, passed, why, interval.estimate, interval.low, interval.high)
+    passed = ratio.estimate >= 1 - margin
+    return RequirementResult(demand, passed, "reached" if passed else "too slow", ratio)
 
 
 def _too_few_runs(
@@ -203,11 +200,8 @@ def _too_few_runs(
 ) -> RequirementResult:
     """Return the result of too few runs: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
-    # A trial that failed knows no hash.
-    hashes = ("data_sha256", "weights_sha256")
-    alike = [
-        trial for trial in failed if without_fields(trial.key, *hashes) == without_fields(demand.key, *hashes)
-    ]
+    work = without_fields(demand.key, *MEASURED_FIELDS)
+    alike = [trial for trial in failed if without_fields(trial.key, *MEASURED_FIELDS) == work]
     lost = [trial.failure for trial in alike if trial.failure]
     for failure in lost:
         if failure.kind == "trial":

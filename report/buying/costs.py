@@ -14,10 +14,11 @@ from harness.record.published.cards import Card, find_card
 from report.buying.cost_model import CERTAIN, CostModel, CostNumbers, OfferNumbers, Range
 from report.buying.purchase import Purchase
 from report.buying.workload_mix import OfferedCard, WorkLine, offered_cards, timed_cells, work_lines
-from report.compare.card_units import UnitSpread, unit_reach, unit_spreads, with_other_units
+from report.compare.card_units import UnitSpread, unit_spreads
 from report.compare.cells import Cell
 from report.compare.ratio import work_ratio
 from report.expected.relative import CardsOnPaper
+from report.stats.contrast import assumed_reach
 from report.trials.key import MEASURED_FIELDS, without_fields
 from report.trials.trial import TrialResult
 
@@ -153,11 +154,13 @@ class _Times:
             return self.paper.time_over(one.card, other.card, line.name)
         if of is None or over is None:
             return None
-        found = work_ratio(of, over, "throughput", ())
-        low, high = (found.interval.low, found.interval.high) if found.interval else (found.estimate,) * 2
         # Any two units of the two models may come.
-        reach = unit_reach(*(self.spreads.get(card.card, UnitSpread()) for card in (one, other)))
-        slow, fast = with_other_units(low, found.estimate, high, reach)
+        units = [self.spreads.get(card.card, UnitSpread()).assumption for card in (one, other)]
+        found = work_ratio(of, over, "throughput", (), units=units)
+        alone = math.exp(assumed_reach(units))
+        slow, fast = found.estimate / alone, found.estimate * alone
+        if found.interval:
+            slow, fast = found.interval.low, found.interval.high
         return 1 / fast, 1 / found.estimate, 1 / slow
 
     def of_work(

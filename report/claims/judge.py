@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
@@ -14,9 +15,11 @@ from harness.record.published.claim_set import applies_to
 from report.claims.matching import figure_of, matches, side_terms
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.card_units import ASSUMED_SPREAD
-from report.compare.cells import Cell, is_side_by_side, selected_alike, to_target
+from report.compare.cells import Cell, is_side_by_side, to_target
 from report.metrics import CLAIMED
+from report.stats.contrast import assumed_hours, contrast_interval
 from report.stats.equivalence import (
+    EQUIVALENCE_LEVEL,
     Verdict,
     bound_holds,
     bounds_hold,
@@ -26,7 +29,7 @@ from report.stats.equivalence import (
     seeds_hold,
     structure_holds,
 )
-from report.stats.intervals import Interval, Runs, blocks_interval
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
 from report.trials.key import Term
 from report.trials.learning import validated_batches
 
@@ -174,7 +177,8 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         margin = max(SEEDED_MARGIN, claim.half_digit / claim.value)
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
-        verdict = _judge_runs(claim, figure.runs)
+        at_any_hour = blocks_interval(figure.runs, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
+        verdict = _judge_runs(claim, at_any_hour, figure.runs)
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)
 
 
@@ -219,18 +223,19 @@ def _is_same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
 def _verdict_of_pair(claim: Claim, of: Cell, over: Cell) -> Judged:
     """An order is of the first over the second; a ratio is published as how many times the second it is."""
     ordered = (of, over) if claim.kind == "order" else (over, of)
-    figures = [figure for cell in ordered if (figure := figure_of(claim, cell)) is not None]
-    runs = selected_alike(*ordered, figures[0], figures[1])
-    paired = is_side_by_side(of, over)
+    runs = [figure.with_unproven for cell in ordered if (figure := figure_of(claim, cell)) is not None]
     first, second = (side.mean for side in runs)
-    if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
-        verdict = bound_holds(runs, claim.relation, 0.0, paired=paired, logs=False)
-        return Judged(claim, verdict, (of, over))
     if CLAIMED[claim.metric].kind == "memory" and first and second:
         return Judged(claim, _verdict_of_bytes(claim, *runs), (of, over), first / second)
-    interval = blocks_interval(*runs, paired=paired)
+    paired = is_side_by_side(of, over)
+    contrast = partial(contrast_interval, *runs, paired=paired, assumed=assumed_hours(*runs, paired=paired))
+    if CLAIMED[claim.metric].may_be_zero and claim.relation != "equal":
+        difference = contrast(level=EQUIVALENCE_LEVEL, logs=False)
+        return Judged(claim, bound_holds(difference, claim.relation, 0.0), (of, over))
+    interval = contrast()
     ratio = interval.estimate if interval else first / second if first and second else None
-    return Judged(claim, _judge_runs(claim, *runs, paired=paired), (of, over), ratio, interval=interval)
+    verdict = _judge_runs(claim, contrast(level=EQUIVALENCE_LEVEL), *runs)
+    return Judged(claim, verdict, (of, over), ratio, interval=interval)
 
 
 def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:
@@ -371,8 +376,8 @@ def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 
-def _judge_runs(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
-    """Return the verdict on one side, or on the first over the second, by the spread of seeds or of runs."""
+def _judge_runs(claim: Claim, measured: Interval | None, *sides: Runs) -> Verdict:
+    """Return the verdict on a figure or a ratio of sides, by its 90 % interval or by the spread of seeds."""
     positive = all(runs.values and min(runs.values) > 0 for runs in sides)
     seeds, relation = claim.seeds if positive else None, claim.relation
     other_unit = ASSUMED_SPREAD if claim.kind == "absolute" else 0.0
@@ -380,12 +385,10 @@ def _judge_runs(claim: Claim, *sides: Runs, paired: bool = False) -> Verdict:
         bound = 1.0 if claim.value is None else claim.value
         if seeds is not None:
             return seeds_bounded(sides, seeds, relation, bound)
-        return bound_holds(sides, relation, bound, paired=paired, other_unit=other_unit, kind=claim.kind)
+        return bound_holds(measured, relation, bound, other_unit=other_unit, kind=claim.kind)
     assert claim.value is not None
     published = claim.value, claim.margin, claim.half_digit
     if seeds is not None:
         return seeds_hold(sides, seeds, *published, runs=claim.runs)
-    spread, kind = claim.spread, claim.kind
-    return equivalence(
-        sides, *published, spread=spread, runs=claim.runs, paired=paired, other_unit=other_unit, kind=kind
-    )
+    spread, runs, kind = claim.spread, claim.runs, claim.kind
+    return equivalence(measured, *published, spread=spread, runs=runs, other_unit=other_unit, kind=kind)

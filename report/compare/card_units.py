@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -13,7 +12,8 @@ from scipy import special
 
 from harness.record import Gpu
 from harness.summary.trial_devices import cards_of_kind, used_cards
-from report.stats.intervals import LEVEL, critical_t
+from report.stats.contrast import Assumption
+from report.stats.intervals import LEVEL
 from report.trials.key import grouped_by
 from report.trials.trial import PROVEN, TrialResult
 
@@ -50,6 +50,14 @@ class UnitSpread:
     def measured(self) -> bool:
         return math.isfinite(self.df)
 
+    @property
+    def assumption(self) -> Assumption:
+        """Return what is assumed of a side where another unit is spoken of than was measured.
+
+        Both units are draws, so the variance is twice that of one.
+        """
+        return Assumption("unit", math.sqrt(2) * self.cv, self.df)
+
 
 def unit_spread(levels: Sequence[float]) -> UnitSpread:
     """From one mean per unit of a model, in any one metric: measured where three units are on record."""
@@ -57,25 +65,6 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
     if m < UNITS_TO_MEASURE:
         return UnitSpread(units=max(m, 1))
     return UnitSpread(float(numpy.log(levels).std(ddof=1)), m - 1, m)
-
-
-def unit_reach(*redrawn: UnitSpread) -> float:
-    """Return how far a figure reaches, in logarithms, where each model that is `redrawn` is another unit.
-
-    The measured unit and the other one are both draws, so each model adds 2·CV² to the square of
-    the standard deviation. Student's t with Welch's degrees of freedom (a model that is redrawn on both
-    sides has but one estimate).
-    """
-    squares = {spread: 2 * spread.cv**2 * times for spread, times in Counter(redrawn).items()}
-    below = sum(square**2 / spread.df for spread, square in squares.items())
-    df = sum(squares.values()) ** 2 / below if below else math.inf
-    return critical_t(LEVEL, df) * math.sqrt(sum(squares.values()))
-
-
-def with_other_units(low: float, best: float, high: float, reach: float) -> tuple[float, float]:
-    """Return the ends of a figure's interval with other units: both reaches add in squares."""
-    below, above = math.hypot(math.log(best / low), reach), math.hypot(math.log(high / best), reach)
-    return best * math.exp(-below), best * math.exp(above)
 
 
 def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:

@@ -256,17 +256,10 @@ def _runs_with(runs: Sequence[Run], verdicts: Collection[str], in_blocks: bool) 
 
 def _mean_interval(runs: Runs) -> Interval | None:
     """The interval of the mean; what cannot be below zero is not said to be."""
-    interval = blocks_interval(runs, paired=True, logs=False)
+    interval = blocks_interval(runs, logs=False)
     if interval is None or interval.low >= 0 or min(runs.values) < 0:
         return interval
     return replace(interval, low=0.0)
-
-
-def selected_alike(of: Cell, over: Cell, figure: Figure, other: Figure) -> tuple[Runs, Runs]:
-    """The runs of a figure of both: where unproven ones count on one side, they do on the other."""
-    if of.takes_unproven or over.takes_unproven:
-        return figure.with_unproven, other.with_unproven
-    return figure.runs, other.runs
 
 
 def is_side_by_side(of: Cell, over: Cell) -> bool:
@@ -340,8 +333,6 @@ class ToTarget:
 def to_target(cell: Cell, target: float) -> ToTarget:
     """The epochs and seconds to one target, of the runs that count; one that was lost did not reach it."""
     without = frozenset({"invalid"} if cell.takes_unproven else {"invalid", "unproven"})
-    if cell.verdict == "unproven":
-        without = frozenset({"invalid"})
     counted = [
         trial
         for trial in _distinct_trials(cell.trials)

@@ -74,15 +74,17 @@ def work_ratio(
     terms: tuple[Term, ...],
     hours: tuple[Assumption | None, Assumption | None] = (None, None),
     *,
+    units: Sequence[Assumption] = (),
     comparisons: int = 1,
     twins: bool = False,
 ) -> WorkRatio:
     """Return the ratio of two cells; `hours` are of their machines, the level holds for all `comparisons`.
 
-    Of `twins` each repeat of one side ran next to the same repeat of the other, as of two stacks.
+    With `units` it is of any units of the two models. Of `twins` each repeat of one side ran next to the same
+    repeat of the other, as of two stacks.
     """
     known = [Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size]
-    assumed = (*assumptions(_side_terms(of, hours[0]), _side_terms(over, hours[1])), *known)
+    assumed = (*assumptions(_side_terms(of, hours[0]), _side_terms(over, hours[1])), *known, *units)
     first, second = (speeds(cell, speed, twins=twins) for cell in (of, over))
     paired = is_side_by_side(of, over)
     interval = contrast_interval(first, second, paired=paired, assumed=assumed, comparisons=comparisons)

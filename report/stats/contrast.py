@@ -6,8 +6,9 @@ A contrast needs no settled window, since what an unsettled start does to both s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from report.stats.intervals import (
@@ -17,8 +18,8 @@ from report.stats.intervals import (
     Interval,
     Runs,
     critical_t,
-    joined_estimate,
-    paired_estimate,
+    error_within_blocks,
+    estimate_of_means,
     side_estimate,
     spread_doubts,
     values_in_blocks,
@@ -94,33 +95,48 @@ def assumptions(of: SideTerms, over: SideTerms) -> tuple[Assumption, ...]:
     return (*hours, *(Assumption("window", size) for size in sizes))
 
 
+def assumed_hours(of: Runs, over: Runs, *, paired: bool) -> tuple[Assumption, ...]:
+    """Return what is assumed of hours beside a publication or an order: of `paired` sides once, else of each.
+
+    Nothing is of a side with enough blocks, or without any, which is what no hour changes.
+    """
+    few = [side for side in (of, over) if side.blocks and len(set(side.blocks)) < BLOCKS_NEEDED]
+    if paired:
+        return (Assumption("hour", HOUR_SIDE_BY_SIDE),) if few else ()
+    return tuple(Assumption("session", BETWEEN_SESSIONS) for _ in few)
+
+
 def contrast_interval(
     of: Runs,
     over: Runs,
     *,
     paired: bool,
     assumed: Sequence[Assumption] = (),
+    level: float = LEVEL,
     comparisons: int = 1,
+    logs: bool = True,
 ) -> Interval | None:
-    """Return the ratio of two geometric means, with its range at `LEVEL`; null unless both have a spread.
+    """Return the ratio of two geometric means with its range; null unless both have a spread.
 
     On logarithms reach² = (t · se)² + Σ (z · a)², where se and t's degrees of freedom are the runs' own: of
     the block means with three blocks or more, else of the processes within their blocks; of the differences
     in shared blocks where the sides are `paired`, else by Welch. Each `assumed` size a adds by the normal
     quantile z, or by its own t, so that what is assumed never makes a range narrower. The level holds for
-    all `comparisons` together (Bonferroni).
+    all `comparisons` together (Bonferroni). Without `logs` it is the difference of two means that may be 0.
     """
-    if any(value <= 0 for side in (of, over) for value in side.values):
+    if logs and any(value <= 0 for side in (of, over) for value in side.values):
         return None
-    found = _own_estimate(of, over, paired=paired)
+    found = _own_estimate([values_in_blocks(side, logs) for side in (of, over)], paired=paired)
     if found is None:
         return None
     comparisons = max(comparisons, 1)
-    own = critical_t(_level(comparisons), found.df) * math.sqrt(found.error2)
-    reach = math.hypot(own, _assumed_reach(assumed, comparisons))
-    low, middle, high = (math.exp(found.mean + step) for step in (-reach, 0.0, reach))
-    doubts = spread_doubts((of, over), found.error2, logs=True)
-    return Interval(low, middle, high, found.n, float(found.df), comparisons, doubts)
+    joint = _joint_level(level, comparisons)
+    reach = math.hypot(critical_t(joint, found.df) * math.sqrt(found.error2), assumed_reach(assumed, joint))
+    ends = (found.mean - reach, found.mean, found.mean + reach)
+    low, middle, high = map(math.exp, ends) if logs else ends
+    doubts = spread_doubts((of, over), found.error2, logs=logs)
+    hour = max((each.size for each in assumed if each.name in ("session", "machine")), default=0.0)
+    return Interval(low, middle, high, found.n, float(found.df), comparisons, doubts, hour)
 
 
 def order_shown(ends: Interval | None, processes: int) -> Order:
@@ -139,24 +155,44 @@ def turning_size(found: Interval, assumed: Sequence[Assumption] = ()) -> float |
 
     Null where it reaches 1 by the runs alone.
     """
-    own2 = math.log(found.high / found.estimate) ** 2 - _assumed_reach(assumed, found.comparisons) ** 2
+    level = _joint_level(LEVEL, found.comparisons)
+    own2 = math.log(found.high / found.estimate) ** 2 - assumed_reach(assumed, level) ** 2
     left2 = math.log(found.estimate) ** 2 - max(own2, 0.0)
-    if left2 <= 0:
-        return None
-    return math.sqrt(left2) / critical_t(_level(found.comparisons), math.inf)
+    return math.sqrt(left2) / critical_t(level, math.inf) if left2 > 0 else None
 
 
-def _own_estimate(of: Runs, over: Runs, *, paired: bool) -> Estimate | None:
-    sides = [values_in_blocks(side, True) for side in (of, over)]
-    if paired:
-        return paired_estimate(sides, 0.0)
-    return joined_estimate([side_estimate(blocks, 0.0) for blocks in sides])
+def _joint_level(level: float, comparisons: int) -> float:
+    return 1 - (1 - level) / comparisons
 
 
-def _level(comparisons: int) -> float:
-    return 1 - (1 - LEVEL) / comparisons
-
-
-def _assumed_reach(assumed: Sequence[Assumption], comparisons: int) -> float:
-    level = _level(comparisons)
+def assumed_reach(assumed: Sequence[Assumption], level: float = LEVEL) -> float:
+    """Return how far a range reaches by what is assumed alone, as a logarithm."""
     return math.hypot(*(critical_t(level, each.df) * each.size for each in assumed))
+
+
+def _own_estimate(sides: Sequence[Mapping[int, Sequence[float]]], *, paired: bool) -> Estimate | None:
+    if paired:
+        return _paired_estimate(*sides)
+    of, over = map(side_estimate, sides)
+    if of is None or over is None:
+        return None
+    df = _welch_df([(side.error2, side.df) for side in (of, over)])
+    return Estimate(of.mean - over.mean, of.error2 + over.error2, df, (*of.n, *over.n))
+
+
+def _paired_estimate(
+    of: Mapping[int, Sequence[float]], over: Mapping[int, Sequence[float]]
+) -> Estimate | None:
+    """Return the mean difference of two sides in the blocks that they share; null where none has a spread."""
+    shared = sorted(of.keys() & over.keys())
+    within = [error_within_blocks({block: side[block] for block in shared}) for side in (of, over)]
+    df = _welch_df(within) if all(df for _, df in within) else 0
+    counts = tuple(sum(len(side[block]) for block in shared) for side in (of, over))
+    differences = [fmean(of[block]) - fmean(over[block]) for block in shared]
+    return estimate_of_means(differences, sum(error2 for error2, _ in within), df, counts)
+
+
+def _welch_df(errors: Sequence[tuple[float, float]]) -> float:
+    """(Σ u)² ÷ Σ u²/df, u the squared standard errors, each with its degrees of freedom."""
+    below = sum(error2**2 / df for error2, df in errors)
+    return sum(error2 for error2, _ in errors) ** 2 / below if below > 0 else sum(df for _, df in errors)

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import numpy
 
 from harness.record import ClaimKind, Seeds
-from report.stats.intervals import LEVEL, Interval, Runs, blocks_interval, critical_t
+from report.stats.contrast import contrast_interval
+from report.stats.intervals import LEVEL, Interval, Runs, critical_t
 
 EQUIVALENCE_LEVEL = round(2 * LEVEL - 1, 2)
 """Two one-sided tests at LEVEL are one interval of 90 %."""
@@ -49,9 +50,9 @@ class Verdict:
     other_unit: float | None = None
 
     @property
-    def blocks_assumed(self) -> int | None:
-        """The blocks of time, where so few that a finding holds only for hours that differ as assumed."""
-        return self.interval.blocks_assumed if self.interval and self.word != "inconclusive" else None
+    def hour_assumed(self) -> float:
+        """By how much the hours are assumed to differ for which a finding holds; 0 where nothing is."""
+        return self.interval.hour_assumed if self.interval and self.word != "inconclusive" else 0.0
 
 
 class Words(NamedTuple):
@@ -66,23 +67,13 @@ HERE = Words("holds here", "does not hold here")
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """A published figure: fixed within its rounding, with the spread that its source gave, if any."""
+    """A published figure: fixed within its rounding, with the relative standard error of its source."""
 
     value: float
     half_digit: float
-    spread: float | None
-    runs: int
-    pairs: int = 0
-    """How many pairs of equal runs give the spread; 0 where none do."""
-
-    @property
-    def error(self) -> float:
-        """The relative standard error that its spread leaves."""
-        return 0.0 if self.spread is None else self.spread / self.value / math.sqrt(self.runs)
-
-    def t(self, own: float) -> float:
-        """Return Student's quantile for its spread; if its runs are unknown, for `own` degrees of freedom."""
-        return critical_t(EQUIVALENCE_LEVEL, self.pairs or (self.runs - 1 if self.runs > 1 else own))
+    error: float = 0.0
+    df: float | None = None
+    """The error's degrees of freedom; null where its runs are unknown: then our own count."""
 
 
 def words_for(kind: ClaimKind) -> Words:
@@ -91,28 +82,27 @@ def words_for(kind: ClaimKind) -> Words:
 
 
 def equivalence(
-    sides: Sequence[Runs],
+    measured: Interval | None,
     published: float,
     margin: float,
     half_digit: float = 0.0,
     *,
     spread: float | None = None,
     runs: int | None = None,
-    paired: bool = False,
     other_unit: float = 0.0,
     kind: ClaimKind = "absolute",
 ) -> Verdict:
-    """Return whether one side's geometric mean, or the first's over the second's, is the published figure.
+    """Return whether what was measured, a figure or a ratio with its 90 % interval, is the published one.
 
-    It is reproduced where the 90 % interval of measured ÷ published is inside ±ln(1 + margin), not
-    reproduced where it is wholly outside, else inconclusive. `spread` is the published standard deviation
-    of `runs` runs, in the figure's unit, with `runs` − 1 degrees of freedom. `paired` sides ran side by side
-    on one machine. `other_unit` is the relative spread between cards of one model: a difference that it may
-    explain is no refutation.
+    It is reproduced where the interval of measured ÷ published is inside ±ln(1 + margin), not reproduced
+    where it is wholly outside, else inconclusive. `spread` is the published standard deviation of `runs`
+    runs, in the figure's unit, with `runs` − 1 degrees of freedom. `other_unit` is the relative spread
+    between cards of one model: a difference that it may explain is no refutation.
     """
-    source = _Published(published, half_digit, spread, runs or 1)
-    interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired)
-    return _verdict_against(interval, source, margin, other_unit, words_for(kind))
+    count = runs or 1
+    error = spread / published / math.sqrt(count) if spread else 0.0
+    source = _Published(published, half_digit, error, count - 1 or None)
+    return _verdict_against(measured, source, margin, other_unit, words_for(kind))
 
 
 def seeds_hold(
@@ -134,8 +124,7 @@ def seeds_hold(
     count, of_each = len(sides), runs or 1
     quantiles = critical_t(EQUIVALENCE_LEVEL, seeds.pairs) + critical_t(LEVEL, seeds.pairs)
     least = math.expm1(quantiles * math.sqrt(count * (1 + 1 / of_each)) * seeds.spread)
-    spread = math.sqrt(count) * seeds.spread * published
-    source = _Published(published, half_digit, spread, of_each, seeds.pairs)
+    source = _Published(published, half_digit, math.sqrt(count / of_each) * seeds.spread, seeds.pairs)
     (own, df), share = _deviation(sides)
     freedom = df if own > seeds.spread and df > 1 else seeds.pairs
     interval = _seed_interval(_ratio(sides), share * max(own, seeds.spread), freedom)
@@ -205,7 +194,9 @@ def non_inferior(
         margin = max(float(numpy.std(fp32, ddof=1)), least)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
     arms = Runs(tuple(better)), Runs(tuple(worse))
-    gain = blocks_interval(*arms, level=EQUIVALENCE_LEVEL, comparisons=comparisons, logs=False)
+    gain = contrast_interval(
+        *arms, paired=False, level=EQUIVALENCE_LEVEL, comparisons=comparisons, logs=False
+    )
     if gain is None:
         return Verdict("inconclusive")
     word: Word = "inconclusive"
@@ -226,7 +217,7 @@ def _verdict_against(
     """The verdict on measured ÷ published, in logarithms throughout."""
     if measured is None or source.value - source.half_digit <= 0:
         return Verdict("inconclusive")
-    own_t, given_t = critical_t(EQUIVALENCE_LEVEL, measured.df), source.t(measured.df)
+    own_t, given_t = (critical_t(EQUIVALENCE_LEVEL, df) for df in (measured.df, source.df or measured.df))
     own = math.log(measured.high / measured.low) / 2 / own_t
     reach = _joint_reach(own, own_t, source.error, given_t)
     # Rounding hides the published figure within ± half a digit: the verdict must hold at both ends.
@@ -258,27 +249,23 @@ def _joint_reach(own: float, own_t: float, given: float, given_t: float) -> floa
 
 
 def bound_holds(
-    sides: Sequence[Runs],
+    measured: Interval | None,
     relation: Direction,
     bound: float = 1.0,
     *,
-    paired: bool = False,
-    logs: bool = True,
     other_unit: float = 0.0,
     kind: ClaimKind = "ratio",
 ) -> Verdict:
-    """Return whether one side's mean, or the first over the second, is less or greater than `bound`, at 5 %.
+    """Return whether what has this 90 % interval is less or greater than `bound`, at 5 %.
 
-    Without `logs` the difference is taken, since it may be 0. `other_unit` is the relative spread between
-    cards of one model: what it may explain is no refutation.
+    `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
     """
-    interval = blocks_interval(*sides, level=EQUIVALENCE_LEVEL, paired=paired, logs=logs)
     words = words_for(kind)
-    verdict = _bound_verdict(interval, relation, bound, words)
-    if interval is None or verdict.word != words.no or not other_unit:
+    verdict = _bound_verdict(measured, relation, bound, words)
+    if measured is None or verdict.word != words.no or not other_unit:
         return verdict
-    explained = interval.low < bound * (1 + other_unit) and interval.high > bound / (1 + other_unit)
-    return Verdict("inconclusive", interval, other_unit=other_unit) if explained else verdict
+    explained = measured.low < bound * (1 + other_unit) and measured.high > bound / (1 + other_unit)
+    return Verdict("inconclusive", measured, other_unit=other_unit) if explained else verdict
 
 
 def _bound_verdict(

@@ -65,7 +65,7 @@ class TryAnswer:
 
 def answer_of(sides: Sequence[SideRuns], within: float) -> TryAnswer:
     """Return what one side's or two sides' runs say; `within` is the half-width that is narrow enough."""
-    figures = tuple((side, blocks_interval(side.runs, level=LOOK_LEVEL, paired=True)) for side in sides)
+    figures = tuple((side, blocks_interval(side.runs, level=LOOK_LEVEL)) for side in sides)
     if not sides:
         return TryAnswer("nothing", ())
     if len(sides) == 1:

@@ -180,28 +180,26 @@ def _work_key(trial: TrialResult, key: Key | None = None) -> _Work:
 def _impossible_findings(
     trial: TrialResult, cards: Sequence[Card], single: Mapping[_Work, float]
 ) -> tuple[Finding, ...]:
-    rate, gpus = trial.samples_per_second, trial.key.gpus
-    alone = single.get(_work_key(trial, without_fields(trial.key, "gpus"))) if gpus > 1 else None
+    said = contradictions.record_contradictions(trial.record)
     found = (
-        _above_highest_clock(trial, peak_share(trial, cards), cards),
-        above_linear(alone, rate, gpus),
-        *(
-            finding("contradicts-itself", what=what)
-            for what in contradictions.record_contradictions(trial.record)
-        ),
+        _above_peak(trial, cards),
+        _above_linear(trial, single),
+        *(finding("contradicts-itself", what=what) for what in said),
     )
     return tuple(flag for flag in found if flag)
 
 
-def _above_highest_clock(
-    trial: TrialResult, peak_share: float | None, cards: Sequence[Card]
-) -> Finding | None:
+def _above_peak(trial: TrialResult, cards: Sequence[Card]) -> Finding | None:
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
-    card = find_card(trial.device_name, cards) if peak_share is not None and peak_share > 1 else None
+    share = peak_share(trial, cards)
+    if share is None or share <= 1:
+        return None
+    card = find_card(trial.device_name, cards)
     highest_mhz = max((gpu.clock_max_mhz or 0 for gpu in used_cards(trial.record)), default=0)
-    if card is None or peak_share is None or highest_mhz <= (card.boost_mhz or math.inf):
-        return above_peak(peak_share)
-    return above_peak(peak_share * (card.boost_mhz or 0.0) / highest_mhz, highest_mhz=highest_mhz)
+    if card is None or highest_mhz <= (card.boost_mhz or math.inf):
+        return finding("above-peak", share=share)
+    share *= (card.boost_mhz or 0.0) / highest_mhz
+    return finding("above-peak", share=share, highest_mhz=highest_mhz) if share > 1 else None
 
 
 def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
@@ -209,18 +207,10 @@ def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
     return roofline_point(trial.record, trial.summary, cards, {}).utilization if trial.summary else None
 
 
-def above_peak(share: float | None, **clock: int) -> Finding | None:
-    """A share above 1 of a card's dense peak, by the highest clock where that is given."""
-    if share is None or share <= 1:
-        return None
-    return finding("above-peak", share=share, **clock)
-
-
-def above_linear(single: float | None, several: float | None, devices: int) -> Finding | None:
-    """A throughput on several devices of more than their number times that of one, in the same unit."""
-    if single is None or several is None or single <= 0 or devices < 2:
-        return None
-    gain = several / single
-    if gain <= devices * (1 + LINEAR_SLACK):
-        return None
-    return finding("above-linear", devices=devices, gain=gain)
+def _above_linear(trial: TrialResult, single: Mapping[_Work, float]) -> Finding | None:
+    """A throughput on several devices of more than their number times that of one."""
+    devices = trial.key.gpus
+    alone = single.get(_work_key(trial, without_fields(trial.key, "gpus"))) if devices > 1 else None
+    gain = (trial.samples_per_second or 0.0) / alone if alone else 0.0
+    over = gain > devices * (1 + LINEAR_SLACK)
+    return finding("above-linear", devices=devices, gain=gain) if over else None

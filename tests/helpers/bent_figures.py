@@ -1,4 +1,4 @@
-"""Cases of what may bend a figure: ends of windows, lost runs, neighbours, units, seeds, energy, hours."""
+"""Cases of what may bend a figure: ends of windows, lost runs, neighbours, units, seeds, energy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.telemetry.reader import EnergyReadings, trial_energy
 from report.compare.card_units import unit_spreads
 from report.compare.cells import Cell, cells_of, to_target
 from report.stats.equivalence import seeds_bounded, seeds_hold
-from report.stats.intervals import Runs, blocks_interval
+from report.stats.intervals import Runs
 from report.trials.trial import TrialResult
 from tests.helpers.claims_builder import KIND, series
 from tests.helpers.coverage_case import SLOW_DRAWS, Case, Target
@@ -141,23 +141,6 @@ def seeds(n: int, times: float, *, equal: bool) -> Case:
     return Case(f"own spread {times:g} × the published, {n} seeds: {words}", target, draw)
 
 
-def hours(counts: tuple[int, ...], cv: float) -> Case:
-    """The order of equal cards, three blocks of 4 against others; a first look is a caveat."""
-
-    def side(rng: Generator, lengths: tuple[int, ...]) -> Runs:
-        drawn = [np.exp(rng.normal(0, cv) + rng.normal(0, 0.01, n)) for n in lengths]
-        blocks = tuple(block for block, n in enumerate(lengths) for _ in range(n))
-        return Runs(tuple(np.concatenate(drawn).tolist()), blocks)
-
-    def draw(rng: Generator) -> Draw:
-        interval = blocks_interval(side(rng, (4, 4, 4)), side(rng, counts))
-        wrong = interval is not None and not interval.includes(1)
-        return wrong, interval is None or interval.blocks_assumed is not None
-
-    name = f"equal cards, 3 blocks of 4 against {len(counts)} of {counts[0]}, block CV {cv:.0%}: an order"
-    return Case(name, SELDOM, draw)
-
-
 CASES = [
     ends(True),
     ends(False),
@@ -167,5 +150,4 @@ CASES = [
     Case("units of one and of two cores: their spread is above 5 %", RARELY, unequal_units, SLOW_DRAWS),
     *(seeds(n, 3, equal=False) for n in (2, 3, 5)),
     *(seeds(n, 1, equal=True) for n in (1, 2, 5, 10)),
-    *(hours(counts, cv) for counts in ((5,), (5, 5)) for cv in (0.02, 0.03)),
 ]

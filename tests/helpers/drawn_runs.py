@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.report_scale import make_record
 from harness.record.store import Stored
-from report.compare.cells import Run, cells_of, figure_of_runs, verdicts_left_out
+from report.compare.cells import cells_of
 from report.stats.intervals import Runs
 from report.trials.trial import trial_of
 
@@ -59,22 +59,3 @@ def trial_like(place, block, verdict):
     trial = template(place).trials[0]
     record = trial.record.model_copy(update={"block": block})
     return replace(trial, record=record, verdict=verdict, findings=())
-
-
-def line(seconds, *, place=0, verdicts=(), **key):
-    """A line of the page whose runs take these seconds, on the machine `place`; `key` changes its key."""
-    alike, judged = template(place), tuple(verdicts) or ("valid",) * len(seconds.values)
-    taken = [Run(*run) for run in zip(seconds.values, seconds.blocks, judged, strict=True)]
-    rates = [run._replace(value=1 / run.value) for run in taken]
-    without = verdicts_left_out(judged, rates)
-    made = {
-        name: figure_of_runs(of, without, in_blocks=True)
-        for name, of in (("seconds", taken), ("throughput", rates))
-    }
-    return replace(
-        alike,
-        key=replace(alike.key, **key),
-        trials=tuple(trial_like(place, run.block, run.verdict) for run in taken),
-        figures={**alike.figures, **made},
-        takes_unproven="unproven" not in without and "unproven" in judged,
-    )

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
 
-import numpy as np
 import pytest
 
 from harness.record import Limit
-from report.compare.cells import Cell, Run, cells_of, figure_of_runs, selected_alike, verdicts_left_out
-from report.stats.intervals import blocks_interval
+from report.compare.cells import Run, cells_of, figure_of_runs, verdicts_left_out
 from tests.helpers.record_sets import series
 from tests.helpers.trial_tables import trials_of
 
@@ -56,25 +51,6 @@ def test_an_accuracy_knows_no_blocks():
     assert figure_of_runs(of, (), in_blocks=False).interval.n == (6,)
 
 
-@cache
-def line() -> Cell:
-    (cell,) = cells_of(trials_of(series(repeats=2)))
-    return cell
-
-
-def cell(of: Sequence[Run]) -> Cell:
-    without = selected(of)
-    unproven = any(run.verdict == "unproven" for run in of)
-    trials = tuple(replace(line().trials[0], verdict=run.verdict) for run in of)
-    takes = unproven and "unproven" not in without
-    return replace(
-        line(),
-        figures={**line().figures, "seconds": figure_of_runs(of, without, in_blocks=True)},
-        takes_unproven=takes,
-        trials=trials,
-    )
-
-
 def test_repeats_of_one_trial_are_one_line_though_one_was_stopped_by_its_limit_and_one_ended():
     asked = Limit(seconds=20)
     ended, stopped = (series(repeats=2, limit=asked, complete=complete) for complete in (True, False))
@@ -87,32 +63,3 @@ def test_repeats_of_one_trial_are_one_line_though_one_was_stopped_by_its_limit_a
 def test_repeats_of_other_limits_are_other_lines():
     others = [series(repeats=2, limit=Limit(seconds=at), complete=False) for at in (20, 30)]
     assert len(cells_of(trials_of([*others[0], *others[1]]))) == 2
-
-
-def test_both_sides_of_a_ratio_are_selected_alike():
-    kept, taken = cell(runs(SETTLED, (100.2,))), cell(runs(SETTLED, (80.0,)))
-    assert (kept.takes_unproven, taken.takes_unproven) == (False, True)
-    both = selected_alike(taken, kept, taken.seconds, kept.seconds)
-    assert [len(side.values) for side in both] == [5, 5]
-    settled = cell(runs(SETTLED, ()))
-    alone = selected_alike(kept, settled, kept.seconds, settled.seconds)
-    assert [len(side.values) for side in alone] == [4, 4]
-
-
-@pytest.mark.parametrize(("share", "slower"), [(0.3, 0.03), (0.4, 0.05)])
-@pytest.mark.parametrize("n", [5, 10])
-def test_a_ratio_covers_all_runs_unless_some_were_left_out(share, slower, n):
-    rng = np.random.default_rng(n)
-    truth, draws, kept = math.exp(share * math.log1p(slower)), 500, 0
-    for _ in range(draws):
-        slow = rng.random(n) < share
-        values = np.exp(rng.normal(0, 0.01, n) + slow * math.log1p(slower)).tolist()
-        seldom = slow & (rng.random(n) < 0.7)
-        disturbed = cell(
-            [Run(value, 1, "unproven" if odd else "valid") for value, odd in zip(values, seldom, strict=True)]
-        )
-        clean = cell(runs(np.exp(rng.normal(0, 0.01, n)).tolist(), ()))
-        sides = selected_alike(disturbed, clean, disturbed.seconds, clean.seconds)
-        interval = blocks_interval(*sides, paired=True)
-        kept += interval.includes(truth) or bool(disturbed.unproven_left_out)
-    assert kept / draws >= 0.92

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from report.stats.contrast import Assumption, SideTerms, assumptions, contrast_interval, turning_size
-from report.stats.intervals import Runs, critical_t
+from report.stats.contrast import (
+    Assumption,
+    SideTerms,
+    assumed_hours,
+    assumptions,
+    contrast_interval,
+    turning_size,
+)
+from report.stats.intervals import Doubt, Runs, critical_t
 
 FAST = Runs((10.0, 10.2, 9.9), (1, 1, 1))
 SLOW = Runs((5.0, 5.1, 5.05), (1, 1, 1))
@@ -61,32 +68,86 @@ def test_a_side_of_fewer_than_two_processes_has_no_range():
     assert contrast_interval(FAST, Runs((5.0, 0.0, 5.0), (1, 1, 1)), paired=True) is None
 
 
-def test_both_quantiles_take_the_number_of_pairs_that_are_read_together():
-    *_, error, df = welch(FAST.values, SLOW.values)
-    found = contrast_interval(FAST, SLOW, paired=True, assumed=HOUR, comparisons=6)
-    level = 1 - 0.05 / 6
-    expected = math.hypot(critical_t(level, df) * error, critical_t(level, math.inf) * 0.005)
-    assert found is not None and found.comparisons == 6
-    assert reach(found) == pytest.approx(expected)
+NEAR = st.lists(st.floats(0.9, 1.1), min_size=2, max_size=5)
+IN_BLOCKS = st.lists(st.lists(st.floats(0.5, 2.0), min_size=2, max_size=4), min_size=1, max_size=5)
+
+
+def in_blocks(blocks, shifts=(1.0,) * 5):
+    """Runs whose values are each times their block's shift."""
+    values = tuple(value * shifts[at] for at, block in enumerate(blocks) for value in block)
+    return Runs(values, tuple(at for at, block in enumerate(blocks) for _ in block))
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.floats(0.9, 1.1), min_size=2, max_size=5),
-    st.lists(st.floats(0.9, 1.1), min_size=2, max_size=5),
-    st.lists(st.floats(0, 0.1), max_size=4),
-)
-def test_what_is_assumed_never_makes_a_range_narrower_and_swapping_the_sides_inverts_it(a, b, sizes):
+@given(NEAR, NEAR, st.lists(st.floats(0, 0.1), max_size=4))
+def test_what_is_assumed_never_makes_a_range_narrower(a, b, sizes):
     assumed = [Assumption("machine", size) for size in sizes]
     of, over = (Runs(tuple(values), (1,) * len(values)) for values in (a, b))
-    alone, found, swapped = (
-        contrast_interval(of, over, paired=False),
-        contrast_interval(of, over, paired=False, assumed=assumed),
-        contrast_interval(over, of, paired=False, assumed=assumed),
-    )
-    assert alone is not None and found is not None and swapped is not None
+    alone, found = (contrast_interval(of, over, paired=False, assumed=each) for each in ((), assumed))
+    assert alone is not None and found is not None
     assert found.low <= alone.low and found.high >= alone.high
-    assert (swapped.low, swapped.high) == pytest.approx((1 / found.high, 1 / found.low))
+
+
+@settings(max_examples=40)
+@given(IN_BLOCKS, IN_BLOCKS, st.booleans(), st.lists(st.floats(0.5, 2.0), min_size=5, max_size=5))
+def test_swapping_inverts_a_range_and_what_a_block_does_to_both_sides_moves_no_paired_one(
+    a, b, paired, shifts
+):
+    straight, swapped = (
+        contrast_interval(in_blocks(of), in_blocks(over), paired=paired) for of, over in ((a, b), (b, a))
+    )
+    assert (swapped.low, swapped.high) == pytest.approx((1 / straight.high, 1 / straight.low), rel=1e-6)
+    shifts = shifts if paired else shifts[:1] * 5
+    shifted = contrast_interval(in_blocks(a, shifts), in_blocks(b, shifts), paired=paired)
+    assert (shifted.low, shifted.high) == pytest.approx((straight.low, straight.high), rel=1e-6)
+
+
+@settings(max_examples=40)
+@given(NEAR, NEAR, st.integers(2, 30))
+def test_several_comparisons_widen_a_range_as_a_higher_level_does(a, b, comparisons):
+    of, over = Runs(tuple(a)), Runs(tuple(b))
+    together = contrast_interval(of, over, paired=False, assumed=HOUR, comparisons=comparisons)
+    alone = contrast_interval(of, over, paired=False, assumed=HOUR, level=1 - 0.05 / comparisons)
+    assert together is not None and alone is not None
+    assert (together.low, together.high) == pytest.approx((alone.low, alone.high))
+
+
+def test_a_difference_that_may_be_none_is_welchs_without_logarithms():
+    of, over = Runs((0.0, 0.2, 0.1)), Runs((0.0, -0.1, 0.05))
+    found = contrast_interval(of, over, paired=False, logs=False)
+    error = math.sqrt(np.var(of.values, ddof=1) / 3 + np.var(over.values, ddof=1) / 3)
+    assert found is not None and found.estimate == pytest.approx(0.1 + 0.05 / 3)
+    assert found.high - found.estimate == pytest.approx(critical_t(0.95, found.df) * error)
+
+
+def test_sides_without_a_spread_say_so_and_one_takes_the_other_s_degrees_of_freedom():
+    steady = contrast_interval(Runs((0.1,) * 3), Runs((0.3,) * 3), paired=False)
+    assert steady is not None and steady.low == pytest.approx(steady.high)
+    assert steady.notes == (Doubt("no-spread"),)
+    half = contrast_interval(FAST, Runs((5.0,) * 3), paired=False)
+    assert half is not None and (half.df, half.notes) == (pytest.approx(2), ())
+    odd = contrast_interval(Runs((10.0, 10.1, 9.9, 15.0)), FAST, paired=False)
+    assert odd is not None and odd.notes[0].name == "odd-run"
+
+
+@pytest.mark.parametrize(
+    ("of", "over", "paired", "sizes"),
+    [
+        ((1, 1, 1), (1, 1, 1), True, [0.005]),
+        ((1, 1, 1), (1, 1, 1), False, [0.01, 0.01]),
+        ((1, 2, 3), (1, 1, 2), False, [0.01]),
+        ((1, 2, 3), (1, 2, 3), True, []),
+        ((), (), False, []),
+    ],
+)
+def test_beside_a_publication_or_an_order_another_hour_is_assumed_where_too_few_blocks_show_it(
+    of, over, paired, sizes
+):
+    sides = Runs(FAST.values, of), Runs(SLOW.values, over)
+    hours = assumed_hours(*sides, paired=paired)
+    assert [each.size for each in hours] == sizes
+    found = contrast_interval(*sides, paired=False, assumed=hours)
+    assert found is not None and found.hour_assumed == max([0.0, *(size for size in sizes if size > 0.005)])
 
 
 HERE = SideTerms("a", "20260101-000001", "cpu", blocks=1, settled=True)

@@ -15,10 +15,22 @@ import numpy as np
 import pytest
 
 from harness.summary.steady_state import steady_state
-from report.compare.card_units import UnitSpread, unit_reach, with_other_units
-from report.stats.contrast import HOUR_SIDE_BY_SIDE, Assumption, contrast_interval, order_shown
-from report.stats.equivalence import bound_holds, equivalence
-from report.stats.intervals import BLOCKS_NEEDED, blocks_interval, rare_runs_missed
+from report.compare.card_units import UnitSpread
+from report.stats.contrast import (
+    HOUR_SIDE_BY_SIDE,
+    Assumption,
+    assumed_hours,
+    contrast_interval,
+    order_shown,
+)
+from report.stats.equivalence import EQUIVALENCE_LEVEL, bound_holds, equivalence
+from report.stats.intervals import (
+    ASSUMED_BLOCK_SPREAD,
+    BLOCKS_NEEDED,
+    LEVEL,
+    blocks_interval,
+    rare_runs_missed,
+)
 from tests.helpers import ROOT
 from tests.helpers import step_series as shapes
 from tests.helpers.bent_figures import CASES as BENT
@@ -57,13 +69,19 @@ def page(interval, truth=1.0, *, doubt=False):
     """Whether an interval holds the truth, and any doubt of its own or the page's; none at all never errs."""
     if interval is None:
         return True, True
-    doubt = doubt or bool(interval.notes) or interval.blocks_assumed is not None
+    doubt = doubt or bool(interval.notes) or interval.hour_assumed > 0
     return interval.includes(truth), doubt
+
+
+def contrast(of, over, *, paired=False, level=LEVEL):
+    """The first over the second, beside a publication or an order."""
+    hours = assumed_hours(of, over, paired=paired)
+    return contrast_interval(of, over, paired=paired, assumed=hours, level=level)
 
 
 def held(name, sides, *, target=FAIR, paired=False, doubt=False):
     """A ratio of two sides, whose truth is 1."""
-    return Case(name, target, lambda rng: page(blocks_interval(*sides(rng), paired=paired), doubt=doubt))
+    return Case(name, target, lambda rng: page(contrast(*sides(rng), paired=paired), doubt=doubt))
 
 
 def two(name, of, over, *, target=FAIR, sizes=(3, 5, 10), rare=False):
@@ -119,13 +137,17 @@ def said(name, words, judged, target=WRONG):
 
         def draw(rng, word=word):
             verdict = judged(rng)
-            return verdict.word == word, verdict.blocks_assumed is not None
+            return verdict.word == word, verdict.hour_assumed > 0
 
         yield Case(f"{name}: '{word}'", target, draw)
 
 
 def order(lengths, block_cv=BLOCK_CV):
-    return lambda rng: bound_holds([in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)], "less")
+    def judged(rng):
+        sides = [in_blocks(rng, lengths, block_cv=block_cv) for _ in range(2)]
+        return bound_holds(contrast(*sides, level=EQUIVALENCE_LEVEL), "less")
+
+    return judged
 
 
 def ratio(lengths, truth, *, paired=False):
@@ -134,7 +156,19 @@ def ratio(lengths, truth, *, paired=False):
     def judged(rng):
         effects = rng.normal(0, 0.01, len(lengths)) if paired else None
         sides = [in_blocks(rng, lengths, effects=effects, times=times) for times in (truth, 1)]
-        return equivalence(sides, 1.0, MARGIN, paired=paired, kind="ratio")
+        found = contrast(*sides, paired=paired, level=EQUIVALENCE_LEVEL)
+        return equivalence(found, 1.0, MARGIN, kind="ratio")
+
+    return judged
+
+
+def absolute(lengths):
+    """A figure published as 1, which is at its margin."""
+
+    def judged(rng):
+        side = in_blocks(rng, lengths, times=EDGE)
+        found = blocks_interval(side, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
+        return equivalence(found, 1.0, MARGIN)
 
     return judged
 
@@ -154,8 +188,7 @@ def verdicts() -> Iterator[Case]:
         for where, paired in (("two machines", False), ("one machine", True)):
             judged = ratio(lengths, EDGE, paired=paired)
             yield from said(f"a ratio at its margin, {where}, {name}", here, judged)
-        absolute = lambda rng, own=lengths: equivalence([in_blocks(rng, own, times=EDGE)], 1.0, MARGIN)  # noqa: E731
-        yield from said(f"a figure at its margin, {name}", figure, absolute)
+        yield from said(f"a figure at its margin, {name}", figure, absolute(lengths))
     for where, paired in (("one machine", True), ("two machines", False)):
         judged = ratio((4, 4, 4), 1, paired=paired)
         yield from said(f"a ratio as published, {where}, 3 blocks of 4", here[:1], judged, DELIVERED)
@@ -168,10 +201,8 @@ def one_unit_each(cv):
         measured, delivered = (lognormal(cv)(rng, 2) for _ in range(2))
         levels = zip((1.0, RATIO), measured, strict=True)
         first, second = (in_blocks(rng, (4, 4, 4), times=level * speed) for level, speed in levels)
-        found, reach = contrast_interval(second, first, paired=False), unit_reach(UnitSpread(), UnitSpread())
-        low, high = with_other_units(found.low, found.estimate, found.high, reach)
-        truth = float(RATIO * delivered[0] / delivered[1])
-        return low <= truth <= high, True
+        found = contrast_interval(second, first, paired=False, assumed=[UnitSpread().assumption] * 2)
+        return found.includes(float(RATIO * delivered[0] / delivered[1])), True
 
     return Case(f"range of any two units, one measured each, unit CV {100 * cv:.2g} %", DELIVERED, draw)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.record import Seeds
+from report.stats.contrast import assumed_hours, contrast_interval
 from report.stats.equivalence import (
     Verdict,
     bound_holds,
@@ -21,10 +22,20 @@ from report.stats.equivalence import (
     structure_holds,
     words_for,
 )
-from report.stats.intervals import Runs
-from report.trials.reading import above_linear, above_peak
+from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
+
+
+def level(side: Runs) -> Interval | None:
+    """The 90 % interval of one side at any hour."""
+    return blocks_interval(side, level=0.9, assumed=ASSUMED_BLOCK_SPREAD)
+
+
+def contrast(of: Runs, over: Runs, *, paired: bool = False) -> Interval | None:
+    """That of the first over the second."""
+    hours = assumed_hours(of, over, paired=paired)
+    return contrast_interval(of, over, paired=paired, assumed=hours, level=0.9)
 
 
 def scaled(factor: float) -> Runs:
@@ -44,11 +55,11 @@ def scaled(factor: float) -> Runs:
     ],
 )
 def test_a_figure_is_reproduced_only_when_its_whole_interval_lies_within_the_margin(factor, word):
-    assert equivalence([scaled(factor)], 100, 0.05).word == word
+    assert equivalence(level(scaled(factor)), 100, 0.05).word == word
 
 
 def test_the_interval_of_a_verdict_is_the_90_percent_one():
-    verdict = equivalence([AROUND_100], 100, 0.05)
+    verdict = equivalence(level(AROUND_100), 100, 0.05)
     logs = np.log(AROUND_100.values)
     reach = 2.132 * logs.std(ddof=1) / math.sqrt(5)
     assert verdict.interval is not None
@@ -58,44 +69,44 @@ def test_the_interval_of_a_verdict_is_the_90_percent_one():
 
 def test_the_words_depend_on_the_kind_of_claim():
     assert words_for("absolute") == ("reproduced", "not reproduced")
-    assert equivalence([AROUND_100], 100, 0.05, kind="quality").word == "holds here"
-    assert equivalence([scaled(2)], 100, 0.05, kind="quality").word == "does not hold here"
+    assert equivalence(level(AROUND_100), 100, 0.05, kind="quality").word == "holds here"
+    assert equivalence(level(scaled(2)), 100, 0.05, kind="quality").word == "does not hold here"
 
 
 def test_rounding_of_the_published_figure_counts_against_both_findings():
     near = scaled(1.04)
-    assert equivalence([near], 100, 0.05).word == "reproduced"
-    assert equivalence([near], 100, 0.05, half_digit=1).word == "inconclusive"
-    assert equivalence([scaled(1.06)], 100, 0.05, half_digit=1).word == "inconclusive"
-    assert equivalence([near], 0.4, 0.05, half_digit=0.5).word == "inconclusive"
+    assert equivalence(level(near), 100, 0.05).word == "reproduced"
+    assert equivalence(level(near), 100, 0.05, half_digit=1).word == "inconclusive"
+    assert equivalence(level(scaled(1.06)), 100, 0.05, half_digit=1).word == "inconclusive"
+    assert equivalence(level(near), 0.4, 0.05, half_digit=0.5).word == "inconclusive"
 
 
 def test_wide_scatter_is_inconclusive_however_near_its_mean():
-    verdict = equivalence([Runs((80, 100, 125))], 100, 0.05, other_unit=0.08)
+    verdict = equivalence(level(Runs((80, 100, 125))), 100, 0.05, other_unit=0.08)
     assert (verdict.word, verdict.other_unit) == ("inconclusive", None)
 
 
 def test_one_run_gives_no_verdict_and_says_so():
-    verdict = equivalence([Runs((100.0,))], 100, 0.05)
+    verdict = equivalence(level(Runs((100.0,))), 100, 0.05)
     assert (verdict.word, verdict.interval) == ("inconclusive", None)
 
 
 def test_another_card_of_the_model_may_explain_a_difference_but_not_make_a_reproduction():
-    verdict = equivalence([scaled(1.1)], 100, 0.05, other_unit=0.08)
+    verdict = equivalence(level(scaled(1.1)), 100, 0.05, other_unit=0.08)
     assert (verdict.word, verdict.other_unit) == ("inconclusive", 0.08)
-    assert equivalence([scaled(1.2)], 100, 0.05, other_unit=0.08).word == "not reproduced"
-    assert equivalence([AROUND_100], 100, 0.05, other_unit=0.08).word == "reproduced"
+    assert equivalence(level(scaled(1.2)), 100, 0.05, other_unit=0.08).word == "not reproduced"
+    assert equivalence(level(AROUND_100), 100, 0.05, other_unit=0.08).word == "reproduced"
 
 
 def test_an_assumed_spread_of_two_percent_leaves_three_runs_no_power():
-    assert equivalence([Runs((100.0, 100.01, 99.99))], 100, 0.05, spread=2.0).word == "inconclusive"
-    assert equivalence([Runs((100.0, 100.01, 99.99))], 100, 0.05, spread=1.0).word == "reproduced"
+    assert equivalence(level(Runs((100.0, 100.01, 99.99))), 100, 0.05, spread=2.0).word == "inconclusive"
+    assert equivalence(level(Runs((100.0, 100.01, 99.99))), 100, 0.05, spread=1.0).word == "reproduced"
 
 
 @given(st.floats(0.5, 2), st.floats(0.01, 0.3), st.floats(1e-3, 1e3))
 def test_a_verdict_does_not_depend_on_the_unit(factor, margin, unit):
-    one = equivalence([scaled(factor)], 100, margin)
-    other = equivalence([scaled(factor * unit)], 100 * unit, margin)
+    one = equivalence(level(scaled(factor)), 100, margin)
+    other = equivalence(level(scaled(factor * unit)), 100 * unit, margin)
     assert one.interval is not None and other.interval is not None
     assert other.interval.low == pytest.approx(one.interval.low)
 
@@ -103,7 +114,9 @@ def test_a_verdict_does_not_depend_on_the_unit(factor, margin, unit):
 def test_the_size_of_the_test_is_five_percent_at_the_edge_of_the_margin():
     rng = np.random.default_rng(2)
     draws = 105 * np.exp(rng.normal(0, 0.01, (1500, 5)))
-    wrong = sum(equivalence([Runs(tuple(draw.tolist()))], 100, 0.05).word == "reproduced" for draw in draws)
+    wrong = sum(
+        equivalence(level(Runs(tuple(draw.tolist()))), 100, 0.05).word == "reproduced" for draw in draws
+    )
     assert 0.035 <= wrong / len(draws) <= 0.065
 
 
@@ -111,7 +124,7 @@ def test_the_size_of_the_test_is_five_percent_at_the_edge_of_the_margin():
     ("factor", "word"), [(1.62, "holds here"), (1.75, "does not hold here"), (1.54, "inconclusive")]
 )
 def test_a_published_ratio_holds_where_ours_lies_within_the_margin(factor, word):
-    assert equivalence([scaled(factor), AROUND_100], 1.62, 0.05, kind="ratio").word == word
+    assert equivalence(contrast(scaled(factor), AROUND_100), 1.62, 0.05, kind="ratio").word == word
 
 
 @pytest.mark.parametrize(
@@ -125,9 +138,9 @@ def test_a_published_ratio_holds_where_ours_lies_within_the_margin(factor, word)
     ],
 )
 def test_an_order_holds_where_the_interval_lies_on_its_side_of_one(factor, relation, word):
-    verdict = bound_holds([scaled(factor), AROUND_100], relation)
+    verdict = bound_holds(contrast(scaled(factor), AROUND_100), relation)
     assert verdict.word == word
-    assert bound_holds([Runs((1.0,)), Runs((2.0, 2.1))], relation).word == "inconclusive"
+    assert bound_holds(contrast(Runs((1.0,)), Runs((2.0, 2.1))), relation).word == "inconclusive"
 
 
 def test_a_structure_holds_within_its_printed_digits():
@@ -164,14 +177,6 @@ def test_parity_needs_five_seeds_an_arm():
     assert (verdict.word, verdict.interval) == ("inconclusive", None)
 
 
-def test_figures_that_cannot_be_are_flagged_by_name_and_others_are_not():
-    peak, linear = above_peak(1.87), above_linear(100, 430, 4)
-    assert peak and linear and (peak.name, linear.name) == ("above-peak", "above-linear")
-    assert peak.data["share"] == 1.87
-    assert not any((above_peak(1.0), above_peak(None)))
-    assert not any((above_linear(100, 410, 4), above_linear(None, 410, 4)))
-
-
 def in_blocks(rng: np.random.Generator, level: float = 1.0) -> Runs:
     """Four runs of CV 0.5 % in each of three blocks of CV 1 %."""
     logs = math.log(level) + rng.normal(0, 0.01, (3, 1)) + rng.normal(0, 0.005, (3, 4))
@@ -181,9 +186,9 @@ def in_blocks(rng: np.random.Generator, level: float = 1.0) -> Runs:
 @pytest.mark.parametrize(
     "verdict",
     [
-        lambda rng: bound_holds([in_blocks(rng), in_blocks(rng)], "less"),
-        lambda rng: equivalence([in_blocks(rng, 1.05), in_blocks(rng)], 1.0, 0.05),
-        lambda rng: equivalence([in_blocks(rng, 1.05)], 1.0, 0.05),
+        lambda rng: bound_holds(contrast(in_blocks(rng), in_blocks(rng)), "less"),
+        lambda rng: equivalence(contrast(in_blocks(rng, 1.05), in_blocks(rng)), 1.0, 0.05),
+        lambda rng: equivalence(level(in_blocks(rng, 1.05)), 1.0, 0.05),
     ],
     ids=["order of equal cards", "ratio at the margin", "figure at the margin"],
 )
@@ -204,7 +209,7 @@ def test_a_published_spread_of_few_runs_is_wrong_in_no_more_than_six_percent(run
         published = np.exp(rng.normal(0, 0.01, runs))
         own = Runs(tuple(np.exp(rng.normal(math.log(1.05), 0.005, 10)).tolist()))
         spread = float(published.std(ddof=1))
-        return equivalence([own], float(published.mean()), 0.05, spread=spread, runs=runs).word
+        return equivalence(level(own), float(published.mean()), 0.05, spread=spread, runs=runs).word
 
     assert Counter(word() for _ in range(2000))["reproduced"] / 2000 <= 0.06
 
@@ -300,15 +305,13 @@ def test_what_lies_between_two_bounds_holds_only_where_both_do(low, high, word):
     assert range_holds(low, high, 1.8, 0.1).word == word
 
 
-def test_an_order_of_two_machines_in_fewer_than_three_blocks_says_that_it_assumes_what_hours_do():
+def test_a_finding_on_fewer_than_three_blocks_says_by_how_much_hours_are_assumed_to_differ():
     values = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
-    of_one, of_two, of_three = (Runs(values, blocks) for blocks in ((1,) * 6, (1, 2) * 3, (1, 2, 3) * 2))
     found = []
-    for slow in (of_one, of_two, of_three):
+    for slow in (Runs(values, blocks) for blocks in ((1,) * 6, (1, 2) * 3, (1, 2, 3) * 2)):
         fast = Runs(tuple(0.8 * value for value in slow.values), slow.blocks)
-        verdict = bound_holds([fast, slow], "less")
-        assert verdict.word == "holds here"
-        found.append(verdict.blocks_assumed)
-        assert bound_holds([fast, slow], "less", paired=True).blocks_assumed is None
-    assert found == [1, 2, None]
-    assert bound_holds([of_one, of_one], "less").blocks_assumed is None
+        verdicts = [bound_holds(contrast(fast, slow, paired=paired), "less") for paired in (False, True)]
+        assert {verdict.word for verdict in verdicts} == {"holds here"}
+        found.append([verdict.hour_assumed for verdict in verdicts])
+    assert found == [[0.01, 0], [0.01, 0], [0, 0]]
+    assert bound_holds(contrast(fast, fast), "less").hour_assumed == 0

@@ -1,12 +1,22 @@
-"""A fleet of constructed units: how far they lie apart, and what that replaces."""
+"""How far units of one card lie apart, of constructed fleets, and how many miss a figure by that alone."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
 from harness.record import Record, finding
-from report.compare.card_units import UnitSpread, mean_rate, unit_spreads, units_of_most
+from report.compare.card_units import (
+    UnitSpread,
+    mean_rate,
+    missing_share,
+    unit_spread,
+    unit_spreads,
+    units_of_most,
+)
+from report.stats.contrast import assumed_reach
 from tests.helpers.records_builder import LM, changed, machine, series_of
 from tests.helpers.records_devices import LEAD, runs
 from tests.helpers.records_fleet import CARD, fleet
@@ -68,3 +78,45 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     assert not before.spreads["Constructed Card A"].measured
     spread = after.spreads["Constructed Card A"]
     assert spread.measured and spread.units == 30
+
+
+def test_three_units_replace_the_assumed_cv():
+    few = unit_spread([100, 104])
+    assert (few.measured, few.cv, few.units) == (False, 0.03, 2)
+    measured = unit_spread([100, 104, 108, 112])
+    assert (measured.units, measured.df, measured.measured) == (4, 3, True)
+    assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
+
+
+def test_another_unit_of_a_model_adds_two_draws_and_counts_by_its_own_degrees_of_freedom():
+    assumed, five = UnitSpread().assumption, UnitSpread(0.02, 4, 5).assumption
+    assert assumed_reach([assumed]) == pytest.approx(1.96 * math.sqrt(2) * 0.03, rel=1e-4)
+    assert assumed_reach([assumed] * 2) == pytest.approx(1.96 * 2 * 0.03, rel=1e-4)
+    assert assumed_reach([five] * 2) == pytest.approx(2.776 * 0.04, rel=1e-3)
+
+
+ASSUMED = UnitSpread()
+
+
+def simulated(cv: float, df: float, margin: float, machines: int = 200_000) -> float:
+    """By drawing the unit of the figure, the machine, and how wrong the measured spread is."""
+    random = np.random.default_rng(7)
+    true = cv * np.sqrt(df / random.chisquare(df, machines)) if math.isfinite(df) else cv
+    ordered, delivered = random.normal(size=(2, machines))
+    return float(((delivered - ordered) * true < math.log1p(-margin)).mean())
+
+
+@pytest.mark.parametrize(("cv", "df", "margin"), [(0.03, math.inf, 0.05), (0.02, 2, 0.05), (0.05, 9, 0.1)])
+def test_the_share_is_that_of_a_simulation(cv, df, margin):
+    assert missing_share(UnitSpread(cv, df, 3), margin) == pytest.approx(simulated(cv, df, margin), abs=0.004)
+
+
+def test_of_the_assumed_spread_a_ninth_misses_until_three_units_are_on_record():
+    two, three = unit_spread((100.0, 102.0)), unit_spread((100.0, 101.0, 102.0))
+    assert missing_share(ASSUMED, 0.05) == pytest.approx(1 / 9, abs=0.003)
+    assert missing_share(two, 0.05) == missing_share(ASSUMED, 0.05) != missing_share(three, 0.05)
+
+
+def test_units_that_do_not_differ_miss_nothing_and_a_wider_margin_misses_less():
+    assert missing_share(UnitSpread(0.0), 0.05) == 0.0
+    assert missing_share(ASSUMED, 0.1) < missing_share(ASSUMED, 0.05)

@@ -19,10 +19,9 @@ import numpy as np
 import pandas as pd
 
 from harness.record.published.cards import load_cards
-from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, model_of
+from report.expected.expected import UNKNOWN_LEVEL, ExpectationModel, Refusal, model_of
 from report.expected.figures import PublishedRow, figures_of, read_tables
 from report.expected.model import FEWEST_CARDS, described, fit, modelled
-from report.expected.refusal import Refusal
 from report.expected.specs import CardSpecs, load_specs
 
 ROOT = Path(__file__).resolve().parents[1]

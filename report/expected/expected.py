@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from report.expected.figures import (
     task_of,
 )
 from report.expected.model import (
+    FEWEST_CARDS,
     SETTINGS,
     MixedModelFit,
     RowIndices,
@@ -34,8 +35,7 @@ from report.expected.model import (
     indices_by,
     modelled,
 )
-from report.expected.refusal import WIDEST, ReferenceCards, Refusal, reference_cards, refusal
-from report.expected.specs import CardSpecs, load_specs
+from report.expected.specs import Arithmetic, CardSpecs, load_specs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +50,24 @@ MOST_KEPT = 4
 NEW_SOFTWARE = "new"
 """The software of a figure that no table has."""
 NEIGHBOURS = 2
+
+FEWEST_OF_VENDOR = 5
+MOST_YEARS = 2
+"""How many years after the newest card with figures a card may be."""
+
+BEYOND = 2.0
+"""A specification may lie so many times outside those of the task's cards."""
+
+LEAST_OF_MEMORY = 0.75
+"""The share of the smallest card's memory that is needed, where the batch is fixed and not made to fit."""
+
+WIDEST = 3.0
+"""A range of more than a third to three times says nothing."""
+
+SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
+MEMORY = SPECIFICATIONS.index("memory")
+
+RefusalReason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
 
 CardErrors = Mapping[str, tuple[float, ...]]
 """The errors of each card, in deviations."""
@@ -115,6 +133,85 @@ def quantile(of_cards: CardErrors, level: float) -> float:
     reached = np.cumsum(weights[order]) / (len(of_cards) + 1)
     at = int(np.searchsorted(reached, level))
     return float(values[order][at]) if at < len(values) else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no expected value: what was `found` against what is `needed`."""
+
+    reason: RefusalReason
+    found: str = ""
+    needed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCards:
+    """The cards that have figures: of each task, of each program and vendor, of each architecture, in all."""
+
+    tasks: Mapping[str, pd.DataFrame]
+    """By their names, a figure of each card."""
+    vendors: Mapping[tuple[str, str], frozenset[str]]
+    architectures: Mapping[str, frozenset[str]]
+    years: Mapping[str, int]
+
+
+def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
+    """Return what the figures say of their cards."""
+    of_cards = figures.drop_duplicates(["task", "card"])
+    vendors = figures.groupby(["program", "vendor"]).card.agg(frozenset)
+    return ReferenceCards(
+        {str(key): rows for key, rows in of_cards.groupby("task")},
+        dict(zip(vendors.index.tolist(), vendors, strict=True)),
+        {str(key): frozenset(cards) for key, cards in figures.groupby("architecture").card},
+        dict(zip(figures.card, figures.year, strict=True)),
+    )
+
+
+def refusal(card: CardSpecs, task: str, on: ReferenceCards) -> Refusal | None:
+    """Return why a card has no expected value of a task; its own figures do not count."""
+    same = on.tasks.get(task)
+    if same is None:
+        return Refusal("task", "0", str(FEWEST_CARDS))
+    first = same.iloc[0]
+    of_vendor = on.vendors.get((first.program, card.vendor), frozenset())
+    if refused := _stranger(card, of_vendor, on):
+        return refused
+    others = np.stack(list(same.features[same.card != card.name]))
+    return _beyond(card.features(first.precision), others, int(first.batch))
+
+
+def refusal_of_new_work(card: CardSpecs, kind: Arithmetic, on: ReferenceCards) -> Refusal | None:
+    """Return why nothing is said of a card in a work that no table has, by all works of one arithmetic."""
+    of_vendor = frozenset[str]().union(*(names for (_, of), names in on.vendors.items() if of == card.vendor))
+    if refused := _stranger(card, of_vendor, on):
+        return refused
+    tasks = [task for task in on.tasks.values() if task.arithmetic.iloc[0] == kind]
+    if not tasks:
+        return Refusal("task", "0", str(FEWEST_CARDS))
+    others = np.stack([features for task in tasks for features in task.features])
+    return _beyond(card.features(tasks[0].precision.iloc[0]), others, 1)
+
+
+def _stranger(card: CardSpecs, of_vendor: frozenset[str], on: ReferenceCards) -> Refusal | None:
+    """Return a refusal where too few cards of its vendor, none of its kind or only old ones are known."""
+    if len(of_vendor - {card.name}) < FEWEST_OF_VENDOR:
+        return Refusal("vendor", f"{len(of_vendor - {card.name})} of {card.vendor}", str(FEWEST_OF_VENDOR))
+    if not on.architectures.get(f"{card.vendor} {card.architecture}", frozenset()) - {card.name}:
+        return Refusal("architecture", card.architecture)
+    newest = max(year for name, year in on.years.items() if name != card.name) + MOST_YEARS
+    return Refusal("year", str(card.year), str(newest)) if card.year > newest else None
+
+
+def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
+    """Return a refusal where a specification is outside of what the task's cards have."""
+    least = others[:, MEMORY].min() + (np.log(LEAST_OF_MEMORY) if batch else 0)
+    if own[MEMORY] < least - 0.01:
+        return Refusal("memory", f"{np.exp(own[MEMORY]):.0f} GB", f"{np.exp(least):.0f} GB")
+    room = np.log(BEYOND)
+    for place, name in enumerate(SPECIFICATIONS):
+        if not others[:, place].min() - room <= own[place] <= others[:, place].max() + room:
+            return Refusal("specification", name)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

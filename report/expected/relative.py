@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.record import PRECISIONS, Precision
-from report.expected.expected import NEW_SOFTWARE, ExpectationModel
+from report.expected.expected import NEW_SOFTWARE, WIDEST, ExpectationModel, Refusal, refusal_of_new_work
 from report.expected.figures import TrainingTask
 from report.expected.model import described
-from report.expected.refusal import WIDEST, Refusal, refusal_of_new_work
 from report.expected.specs import CardSpecs, arithmetic
 
 TRAINED = frozenset(label for label in PRECISIONS if PRECISIONS[label].arithmetic)

@@ -12,8 +12,8 @@ from report.buying.purchase import Offer
 from report.buying.workload_mix import WorkLine
 from report.charts.rows import Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell
+from report.expected.expected import Refusal
 from report.expected.published_speeds import WORKS
-from report.expected.refusal import Refusal
 from report.page.filters import figure_text
 from report.page.pictures import rows_picture
 from report.page.values import (

@@ -10,10 +10,9 @@ import pytest
 from harness.errors import UserError
 from harness.record.published.cards import load_cards
 from report.expected import expected
-from report.expected.expected import expectation_of, model_of, quantile
+from report.expected.expected import Refusal, expectation_of, model_of, quantile
 from report.expected.figures import PublishedRow, figures_of, read_tables, task_of
 from report.expected.model import FEWEST_CARDS, MixedModelFit, described, fit, modelled
-from report.expected.refusal import Refusal
 from report.expected.specs import CardSpecs, load_specs, named
 from tests.helpers import ROOT
 

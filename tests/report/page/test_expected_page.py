@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from report.expected.expected import CardExpectation, ExpectedValue, TaskExpectation
+from report.expected.expected import CardExpectation, ExpectedValue, Refusal, TaskExpectation
 from report.expected.figures import TrainingTask
-from report.expected.refusal import Refusal
 from report.page.filters import over_expected
 from report.page.whole_page import write
 from tests.helpers.purposes import analysis_of

@@ -231,10 +231,11 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     if not devices:
         return None
     rows = [row for row in devices[0].sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
+    first = analysis.with_ceilings[0].record
+    cores = first.machine.cpu.usable if first.trial.asked.device == "cpu" else None
+    data = {"own": systems.own[0], "rows": rows, "together": devices[0].all_reduce, "cores": cores}
     return AnswerPage(
-        headline=Sentence(
-            "limits-reached", {"own": systems.own[0], "rows": rows, "together": devices[0].all_reduce}
-        ),
+        headline=Sentence("limits-reached", data),
         picture=_limits_picture(devices[0]),
         template="limits",
         table=devices,

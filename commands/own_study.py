@@ -212,20 +212,18 @@ def _plain(name: str) -> str:
 _NUMBERS = ("batch_size", "image_size", "sequence_length", "gpus")
 
 
-def _protocol(row: FigureWords) -> dict[str, str]:
-    trains = row["workload"] in TRAININGS
-    return {"workload": row["workload"], "protocol": "published/1" if trains else "synthetic/1"}
-
-
-def _side(row: FigureWords) -> dict[str, Any]:
-    """Return the work of a figure: what a claim's side and a plan's row say alike."""
+def _work(row: FigureWords) -> dict[str, Any]:
+    """Return the work of a figure: what a claim and a plan's row say alike."""
+    workload = row["workload"]
+    trains = workload in TRAININGS
     fields = ("model", "precision", *_NUMBERS, "layout")
-    side: dict[str, Any] = {
+    work: dict[str, Any] = {
         field: int(row[field]) if field in _NUMBERS else row[field] for field in fields if field in row
     }
-    if row["workload"] in ("convnet", "cifar_fastai"):
-        side.setdefault("image_size", 224)
-    return {**side, "data_mode": "host" if row["workload"] in TRAININGS else "cached"}
+    if workload in ("convnet", "cifar_fastai"):
+        work.setdefault("image_size", 224)
+    work["data_mode"] = "host" if trains else "cached"
+    return {"workload": workload, "protocol": "published/1" if trains else "synthetic/1", **work}
 
 
 def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWords]) -> str:
@@ -238,14 +236,16 @@ def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWor
         unit = "tokens/s" if row["metric"] == "throughput" and row["workload"] == "llm_step" else unit
         printed = row["value"].replace(",", "")
         digits = len(printed.partition(".")[2])
+        work = _work(row)
         claims.append(
             {
                 "id": f"{name}-{number}",
-                **_protocol(row),
+                "workload": work.pop("workload"),
+                "protocol": work.pop("protocol"),
                 "kind": "quality" if row["metric"] == "accuracy" else "absolute",
                 **({"epochs": int(row["epochs"])} if "epochs" in row else {}),
                 "metric": row["metric"],
-                "of": {"card": row["card"], **_side(row)},
+                "of": {"card": row["card"], **work},
                 "value": round(float(printed) * size, 9),
                 "half_digit": 0.5 * size * 10**-digits,
                 "unit": unit,
@@ -273,7 +273,7 @@ def _plan_text(name: str, figures: Sequence[FigureWords]) -> str:
 
 def _measure(row: FigureWords) -> dict[str, Any]:
     """Return the plan's row of a figure: a part of the training, unless the whole is what is published."""
-    measure = {**_protocol(row), **_side(row)}
+    measure = _work(row)
     if row["workload"] not in TRAININGS:
         return {**measure, "limit": {"seconds": 75}}
     epochs = 2 if row["metric"] == "epoch_seconds" else int(row.get("epochs", 0))

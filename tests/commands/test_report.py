@@ -5,15 +5,16 @@ from __future__ import annotations
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from commands import report
+from commands import report, run
 from commands.check import optional_problems
 from commands.report import LONGER_ON_CPU, ReportOptions, write_report
-from commands.run import refuse_faulty_card
 from harness.errors import CardError
 from harness.plan.plan_file import plan_questions
+from harness.record.store import read_sessions
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page import render
 from report.page.whole_page import page_of
@@ -62,9 +63,9 @@ def test_a_faulty_card_leaves_exit_code_5_and_the_answer_is_the_terminals(tmp_pa
         analyse(evidence_in(tmp_path), AnalysisRequest(datetime(2026, 2, 1, tzinfo=UTC), each[0].session))
         for each in (sound, weak)
     ]
-    refuse_faulty_card(found[0])
+    run.refuse_faulty_card(found[0])
     with pytest.raises(CardError, match=r"slow in 9 of 9: .* 0\.80 of what the others do") as refused:
-        refuse_faulty_card(found[1])
+        run.refuse_faulty_card(found[1])
     assert refused.value.exit_code == 5
     said = render.answer_text(page_of(found[1]).one.answer.headline)
     assert said.startswith("This Constructed Card A is slow in 9 of 9")
@@ -93,3 +94,16 @@ def test_the_ratio_of_the_last_lines_is_the_first_of_the_headline(session: str, 
     said = report.first_ratio(headline).value
     assert said == pytest.approx(ratio, abs=0.02)
     assert ratio is None or f"{said:.2f}" in render.answer_text(headline)
+
+
+def test_a_run_that_no_report_follows_ends_as_a_report_of_its_session_does(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
+    session = next(one for one in read_sessions(ROOT) if one.id == QUICK)
+    found = [
+        run._analyse_session(ROOT, SimpleNamespace(session=session), session.plan, run.RunOptions(answers=on))
+        for on in (False, True)
+    ]
+    assert found[0] is None and found[1] is not None
+    said = report.last_lines(found[1], {})
+    assert said["session"] == session.id and said["low"] < said["ratio"] < said["high"]
+    assert said["next"].startswith("invoke ")

@@ -250,7 +250,7 @@ def hold_folder(folder: Path) -> Iterator[Path]:
     """
     busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
     with hold_lock(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
-        for left in (*folder.glob(".new-*"), *folder.glob(".old-*")):
+        for left in folder.glob(".new-*"):
             shutil.rmtree(left, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         try:
@@ -353,17 +353,10 @@ def _real_data(dataset: Dataset, folder: Path, why: str) -> Resolved:
 def _put_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:
     if wrong := first_fault(dataset.members, new):
         raise DataError(f"'{wrong[0]}' {how} is not what its hash says: {wrong[1]}")
-    if len(dataset.members) == 1:
-        final = folder / dataset.members[0].path
+    for member in dataset.members:
+        final = folder / member.path
         final.parent.mkdir(parents=True, exist_ok=True)
-        (new / dataset.members[0].path).replace(final)
-        return
-    final = folder / dataset.subfolder
-    if final.exists():
-        final.rename(Path(tempfile.mkdtemp(prefix=".old-", dir=folder)) / "data")
-    (new / dataset.subfolder).rename(final)
-    for old in folder.glob(".old-*"):
-        shutil.rmtree(old, ignore_errors=True)
+        (new / member.path).replace(final)
 
 
 def _unpack(item: Download, archive: Path, folder: Path) -> None:

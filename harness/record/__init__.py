@@ -9,7 +9,6 @@ from harness.record.measurement import (
     DeviceUsed,
     Epoch,
     Flops,
-    FrameworkUsed,
     KernelTime,
     LossScale,
     Measurement,
@@ -17,7 +16,6 @@ from harness.record.measurement import (
     MessageSize,
     Phase,
     PrecisionFound,
-    Probe,
     ProgramRun,
     Protocol,
     Rank,
@@ -52,7 +50,6 @@ from harness.record.series import Series
 from harness.record.strict_model import Model, canonical_json, first_problem, parse_toml, short_hash
 from harness.record.telemetry import (
     CardTelemetry,
-    CpuTelemetry,
     Energy,
     OtherProcesses,
     Telemetry,

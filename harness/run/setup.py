@@ -147,14 +147,16 @@ def prepare_build(
 
 
 def _choose_image(
-    images: ImageFile, selection: Selection, settings: Settings
+    images: ImageFile, selection: Selection, settings: Settings, *, on_paper: bool = False
 ) -> tuple[Image, tuple[str, ...]]:
     """Return the image named, or that we are in, if it serves every card taken; else the first that does.
 
-    An interpreter of the user's brings its own framework, which may serve what no image of ours does.
+    An interpreter of the user's brings its own framework, which may serve what no image of ours does. For
+    cards on paper that none serves it is the first of their kind, so that the caller sees what it would run.
     """
     around = images.images.get(str((image_identity() or {}).get("image")))
-    inside = settings.engine in ("auto", "here") and around is not None and selection.kind in around.devices
+    inside = settings.engine in ("auto", "here") and not on_paper
+    inside = inside and around is not None and selection.kind in around.devices
     name = settings.image or (around.name if around is not None and inside else None)
     architectures = {card.architecture for card in selection.gpus if card.architecture}
     driver = next((card.driver for card in selection.gpus if card.driver), None)
@@ -162,10 +164,11 @@ def _choose_image(
         capability = tuple(sorted(architectures))
         return choose_image(images, selection.kind, capability=capability, driver=driver, name=name), ()
     except NoDevice as error:
-        if settings.python is None or name is not None:
+        if name is not None or (settings.python is None and not on_paper):
             raise
-        image = next(image for image in images.images.values() if image.device == selection.kind)
-        return image, (f"image: {error.problem}; your interpreter's own framework is taken",)
+        why = f"image: {error.problem}; your interpreter's own framework is taken"
+        why = f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}" if on_paper else why
+        return choose_image(images, selection.kind), (why,)
 
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
@@ -227,29 +230,20 @@ def prepare_for_cards(root: Path, settings: Settings, named: str) -> RunSetup:
     if not named:
         return prepare_run(root, settings)
     count, card = parse_cards(named, load_cards(root))
-    gpus = _card_devices(count, card)
-    kind = BY_VENDOR[card.vendor]
+    selection = Selection(BY_VENDOR[card.vendor], gpus=_card_devices(count, card))
     images = load_images(root)
-    unserved: tuple[str, ...] = ()
-    try:
-        image = choose_image(images, kind, capability=card.capability, name=settings.image)
-    except NoDevice as error:
-        if settings.image is not None:
-            raise
-        # The first of its kind, so that the caller sees what it would run.
-        image = choose_image(images, kind)
-        unserved = (f"it cannot run there: {error.problem}; {ANOTHER_FRAMEWORK}",)
+    image, unserved = _choose_image(images, selection, settings, on_paper=True)
     _, engine, _ = prepare_build(root, settings.model_copy(update={"image": image.name}))
     processor = card.processor or "x86_64"
     machine = Machine(
-        id="0" * 12, label="on-paper", system="Linux", architecture=processor, cpu=Cpu(), gpus=gpus
+        id="0" * 12, label="on-paper", system="Linux", architecture=processor, cpu=Cpu(), gpus=selection.gpus
     )
     where = f"{count} × {card.name}" + (f", {image.platform_on(processor)}" if card.processor else "")
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
-        selection=Selection(kind, gpus=gpus),
+        selection=selection,
         image=image,
         engine=engine,
         plan=plan_file.load_plan(root, settings.plan),

@@ -50,13 +50,9 @@ def _holds(rule: Mapping[str, Any], architecture: str | None) -> bool:
 
 def _cannot_compile(variant: Variant, kind: str, card: Gpu | None) -> bool:
     """Return whether a variant is compiled, on an NVIDIA card from before what Triton has code for."""
-    compiled = variant.options.get("compile", variant.profile == "tuned")
-    return (
-        bool(compiled)
-        and kind == "cuda"
-        and card is not None
-        and _holds({"below": [7, 0]}, card.architecture)
-    )
+    if kind != "cuda" or card is None or not variant.options.get("compile", variant.profile == "tuned"):
+        return False
+    return _holds({"below": [7, 0]}, card.architecture)
 
 
 def split_supported(

@@ -31,7 +31,13 @@ from report.expected.published_speeds import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
 from report.expected.software_effect import SoftwareEffect
 from report.trials.account import MachineAccount, accounts
-from report.trials.factors import WITHIN, among_sessions, question_among, question_of_session
+from report.trials.factors import (
+    WITHIN,
+    among_sessions,
+    measured_loaders,
+    question_among,
+    question_of_session,
+)
 from report.trials.leading import earlier_sessions, leading_session
 from report.trials.reading import cards_of, read_trials, results_of
 from report.trials.trial import TrialResult
@@ -194,13 +200,15 @@ class Analysis:
         sessions = {trial.session for trial in trials}
         usable = known if factor == "batch" else without_sweeps(known, self.lead)
         together = bool(self.request.named) and factor == self.question.by
+        rule = measured_loaders(trials) if factor == "loader" else None
+        rule = among_sessions(factor) if together else rule
         found = compare_sides(
             factor,
             [cell for cell in usable if cell.session in sessions],
             [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
             failed=[trial for trial in trials if trial.failure is not None],
             software=self.request.software,
-            rule=among_sessions(factor) if together else None,
+            rule=rule,
             baseline=self.request.baseline,
         )
         return found if len(found.sides) > 1 else None

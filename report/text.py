@@ -38,8 +38,10 @@ def gibibytes(value: float) -> str:
 
 
 def times(value: float) -> str:
-    """A ratio, two decimals, from ten on three digits: '1.62', '42.6'."""
+    """A ratio, two decimals, from ten on three digits, below a tenth two: '1.62', '42.6', '0.0071'."""
     size = abs(value)
+    if 0 < size < 0.1:
+        return number(value, 2)
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 
 

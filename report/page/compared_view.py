@@ -10,11 +10,11 @@ from harness.summary.trial_devices import used_cards
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell
-from report.compare.comparison import ComparedSide, ComparedWork, Comparison, MissingFigure, Places
+from report.compare.comparison import ComparedSide, ComparedWork, Comparison, MeanRatio, MissingFigure, Places
 from report.compare.ratio import WorkRatio
 from report.page.filters import distinction, setting_words
 from report.page.values import NamedSystem, Quantity, Systems, quantity
-from report.trials.factors import FACTORS
+from report.trials.factors import FACTORS, loader_of
 from report.trials.key import Key
 
 MOST_COLUMNS = 4
@@ -63,16 +63,28 @@ class ComparedView:
     comparison: Comparison
     sides: tuple[NamedSystem, ...]
     works: tuple[ShownWork, ...]
+    turned: bool = False
+    """Whether each ratio is that of its base over the side, as the headline says it."""
+
+    @property
+    def many(self) -> bool:
+        """Whether there are more sides than a table has columns, or a picture groups of bars."""
+        return len(self.sides) > MOST_COLUMNS
 
     @property
     def by_rows(self) -> bool:
-        """Whether the sides are rows of the table."""
-        return len(self.sides) > MOST_COLUMNS
+        """Whether the sides are rows of the table: where they are many, or the data choose which leads."""
+        return self.many or (not self.ordered and len(self.sides) > 2)
 
     @property
     def ordered(self) -> bool:
         """Whether the sides were asked for in an order, and the data choose no leader."""
         return FACTORS[self.comparison.factor].order is not None
+
+    def headline_ratio(self, work: ShownWork, at: int) -> WorkRatio | None:
+        """Return a work's ratio of one side and its base, in the headline's direction."""
+        ratio = work.ratios[at]
+        return ratio.inverse if ratio and self.turned else ratio
 
     @property
     def compared(self) -> tuple[ShownWork, ...]:
@@ -91,18 +103,26 @@ class ComparedView:
 
     @property
     def standings(self) -> list[PlacedSide]:
-        """The sides by their times over the fastest's in the works that both did, the fastest first."""
+        """The sides by their times over the fastest's in the works that both did, the fastest first.
+
+        Of sides in an order the first work alone counts, as it does in the headline.
+        """
         comparison, sides = self.comparison, range(len(self.sides))
         ordered = [at for at in sides if any(at in work.placed for work in comparison.works)] or [*sides]
         base = ordered[0]
-        speeds = {at: ratio.estimate for at in ordered if (ratio := comparison.mean_of_works(at, base))}
+        speeds = {at: ratio.estimate for at in ordered if (ratio := self._ratio(at, base))}
         fastest = max(speeds, key=lambda at: speeds[at], default=base)
         rows = []
         for at in sides:
-            ratio = comparison.mean_of_works(fastest, at) if at != fastest and at in speeds else None
+            ratio = self._ratio(fastest, at) if at != fastest and at in speeds else None
             time = Quantity(1.0, "ratio") if at == fastest else quantity(ratio) if ratio else None
             rows.append(PlacedSide(at, comparison.places[at], time, ratio.n if ratio else (0, 0)))
         return sorted(rows, key=lambda row: (row.time is None, (row.time and row.time.value) or 0.0))
+
+    def _ratio(self, of: int, over: int) -> MeanRatio | WorkRatio | None:
+        if self.ordered:
+            return self.comparison.ratio(self.works[0].of, of, over)
+        return self.comparison.mean_of_works(of, over)
 
 
 def view_comparison(comparison: Comparison, analysis: Analysis, systems: Systems) -> ComparedView:
@@ -124,7 +144,8 @@ def _shown_work(work: ComparedWork, name: WorkName, comparison: Comparison, alik
     short = " ".join(filter(None, (name.model, in_precision, name.apart and f"({name.apart})")))
     base = next(at for at, cell in enumerate(work.cells) if cell)
     places = range(len(comparison.sides))
-    ratios = tuple(comparison.ratio(work, at, base) if at != base else None for at in places)
+    copies = {at for at in places if dict(comparison.sides[at].values).get("parallel") == "each"}
+    ratios = tuple(comparison.ratio(work, at, base) if at not in copies | {base} else None for at in places)
     reasons = {id(each.side): each for each in comparison.missing if each.work == work}
     missing = tuple(reasons.get(id(side)) for side in comparison.sides)
     return ShownWork(name, short, work, base, ratios, missing)
@@ -169,14 +190,6 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
         return tuple(map(_session_system, found, sides)) if several else tuple(found)
     names = _stack_names(comparison, analysis) if factor == "stack" else None
     name = _NAMES.get(factor, _value_name)
-    values = [dict(side.values) for side in sides]
-    unnamed = None
-    if factor == "loader" and len({each["data_mode"] for each in values}) == 1:
-        unnamed = "the default"
-    if factor == "batch" and any("virtual_ranks" in each for each in values):
-        unnamed = "the batch of 1 device"
-    if unnamed:
-        names = tuple(name(side) if len(side.values) > 1 else unnamed for side in sides)
     return tuple(
         NamedSystem(side.machine, side.card, names[at] if names else name(side), at, own=side.own)
         for at, side in enumerate(sides)
@@ -220,17 +233,29 @@ def _framework_name(side: ComparedSide) -> str:
 
 
 def _batch_name(side: ComparedSide) -> str:
+    """'batch 32', 'batch 384 (as of 12 devices)'"""
     values = dict(side.values)
-    ranks = values.get("virtual_ranks")
-    return f"the batch of {ranks} devices" if ranks else f"batch {values.get('batch_size')}"
+    ranks, size = values.get("virtual_ranks"), values.get("batch_size")
+    return batch_of_devices(int(size or 0), int(ranks)) if ranks else f"batch {size}"
+
+
+def batch_of_devices(size: int, devices: int) -> str:
+    """Return the name of a batch that so many devices would share, each with `size` of it."""
+    return f"batch {size * devices:,}" + (f" (as of {devices} devices)" if devices > 1 else "")
 
 
 def _loader_name(side: ComparedSide) -> str:
+    """'6 processes', 'host data'"""
     values = dict(side.values)
-    workers = values.get("workers")
-    parts = [str(values["loader"])] if "loader" in values else []
-    parts += [text.count(int(workers), "worker")] if workers is not None else []
-    return text.clean(", ".join(parts) or f"{values['data_mode']} data", 40)
+    label = loader_of(side.cells[0].trials[0]) if side.cells else ""
+    kind, _, count = label.rpartition(", ")[2].partition(": ")
+    if count.isdecimal() and kind in _LOADS_BY:
+        return text.count(int(count), _LOADS_BY[kind], kind)
+    named = [f"{name} {value}" for name, value in side.values if name != "data_mode"]
+    return text.clean(", ".join(named) or f"{values['data_mode']} data", 40)
+
+
+_LOADS_BY = {"processes": "process", "threads": "thread"}
 
 
 def _model_side(side: ComparedSide) -> str:

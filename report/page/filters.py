@@ -91,18 +91,18 @@ def setting_words(key: Key, device: str = "") -> str:
     devices += f" on {key.nodes} nodes" if key.nodes > 1 else ""
     parts = [str(options[FRAMEWORK])] if FRAMEWORK in options else []
     parts += [devices + (f" ({way})" if way else "")] if key.gpus > 1 else []
-    parts += [] if virtual == 1 else [f"batch of {virtual} devices"]
+    parts += [] if virtual == 1 else [f"batch as of {virtual} devices"]
     parts += [] if key.profile == "default" else [key.profile]
     parts += [] if key.layout == "contiguous" else [key.layout]
     return "".join(f", {text.clean(part, 40)}" for part in parts)
 
 
 def missing_words(missing: MissingFigure) -> str:
-    """'not measured', 'measured otherwise: batch size'"""
+    """'not measured', 'only with other batch size'"""
     if missing.reason == "failed":
         return text.failure_words(missing.failure)
     if missing.reason == "other-work":
-        return f"measured otherwise: {', '.join(term.name for term in missing.terms[:2])}"
+        return f"only with other {' and '.join(term.name for term in missing.terms[:2])}"
     return missing.reason.replace("-", " ")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import as_typed
 from harness.record.store import dump_json, record_name
 from report.analysis import Analysis, AnalysisRequest, analyse
-from report.page import compared_view
+from report.page.compared_view import ComparedView, view_others
 from report.page.one import cost, limits, sound
 from report.page.one.page_one import page_one
 from report.page.parts import published, ran, uncertainty, workloads
@@ -25,7 +25,7 @@ from report.trials.table import write_csv
 
 PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("check", "The check", lambda analysis, _: sound.viewed(analysis) if analysis.checks else None),
-    ("compared", "Compared by what else differs", compared_view.view_others),
+    ("compared", "Compared by what else differs", view_others),
     ("published", "Published studies", published.view),
     ("workloads", "Workloads", workloads.view),
     ("limits", "What limits the speed", limits.viewed),
@@ -123,13 +123,22 @@ def _asks_else(analysis: Analysis) -> bool:
     return analysis.costs is not None and analysis.question.kind != "cost"
 
 
+def _without_answer(part: PagePart, answer: Any) -> PagePart | None:
+    """Return a part without the comparison that page one shows; null where it has no other."""
+    if part.name != "compared" or not isinstance(answer, ComparedView):
+        return part
+    others = [each for each in part.view if each.comparison is not answer.comparison]
+    return replace(part, view=others) if others else None
+
+
 def page_of(analysis: Analysis) -> Page:
     """Page one, whose chips lead to what is there, and each part below it that has something to say."""
     systems = systems_of(analysis)
-    views = ((name, title, view(analysis, systems)) for name, title, view in _parts(analysis))
-    parts = tuple(PagePart(name, title, view) for name, title, view in views if view is not None)
-    there = {part.name for part in parts}
     one = page_one(analysis, systems)
+    views = ((name, title, view(analysis, systems)) for name, title, view in _parts(analysis))
+    made = (PagePart(name, title, view) for name, title, view in views if view is not None)
+    parts = tuple(part for each in made if (part := _without_answer(each, one.answer.table)))
+    there = {part.name for part in parts}
     chips = (chip if chip.anchor in there else replace(chip, anchor="") for chip in one.chips)
     return Page(analysis, systems, replace(one, chips=tuple(chips)), parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
@@ -113,6 +113,24 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
         "side": FactorRule(_side_values, (), _ONE_SESSION, _rising_order, splits=True),
     }
 )
+
+
+def measured_loaders(trials: Iterable[TrialResult]) -> FactorRule:
+    """Return the rule by which loaders are compared: one that a plan leaves to the default, and asks by name
+    elsewhere, is one side.
+    """
+    rule = FACTORS["loader"]
+    sides: dict[str, Pairs] = {}
+    for trial in trials:
+        if used := loader_of(trial):
+            sides[used] = min(sides.get(used, rule.values(trial)), rule.values(trial), key=len)
+    return replace(rule, values=lambda trial: sides.get(loader_of(trial)) or rule.values(trial))
+
+
+def loader_of(trial: TrialResult) -> str:
+    """Return the loader as it was measured: 'torch.utils.data, processes: 6'; empty where it is not known."""
+    measured = trial.record.measurement
+    return (measured.framework.loader or "") if measured and measured.framework else ""
 
 
 def among_sessions(factor: Factor) -> FactorRule:

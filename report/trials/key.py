@@ -106,6 +106,8 @@ NAMES = {field.name: field.name.replace("_", " ") for field in (*fields(Key), *f
     "valid_batches": "validation batches",
     "projected": "projected or whole",
     "limit": "length of the trial",
+    "window_seconds": "length of the window",
+    "virtual_ranks": "batch",
 }
 """What the page calls each field."""
 

@@ -17,6 +17,7 @@ from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.curves import Curves
 from report.charts.rows import ScaleRows
 from report.page.one.faster import Clause
+from report.page.pictures import look_of
 from report.page.render import answer_text, render
 from report.page.values import Page
 from report.page.whole_page import page_of
@@ -99,14 +100,14 @@ HELD: dict[tuple[str, ...], list[Found]] = {
         ("MLP", BF16, FP32, 1.09, (0.96, 1.24), (3, 3), "not-shown"),
     ],
     ("20261123-f8ab7f",): [
-        (DENSE, "the default", "1 worker", 1.81, (1.64, 1.99), (3, 3), "faster"),
-        (DENSE, "the default", "threads", 1.31, (1.11, 1.53), (3, 3), "faster"),
-        (DENSE, "the default", "24 workers", 1.02, (0.92, 1.13), (3, 3), "not-shown"),
+        (DENSE, "6 processes", "1 process", 1.81, (1.64, 1.99), (3, 3), "faster"),
+        (DENSE, "6 processes", "6 threads", 1.31, (1.11, 1.53), (3, 3), "faster"),
+        (DENSE, "6 processes", "24 processes", 1.02, (0.92, 1.13), (3, 3), "not-shown"),
     ],
     ("20261124-555dca",): [
-        (DENSE, "the default", "threads", 1.3, (1.1, 1.54), (3, 3), "faster"),
-        (DENSE, "the default", "1 worker", 1.78, (1.39, 2.28), (3, 2), "counts-only"),
-        (DENSE, "the default", "24 workers", 1.04, (0.9, 1.2), (3, 3), "not-shown"),
+        (DENSE, "6 processes", "6 threads", 1.3, (1.1, 1.54), (3, 3), "faster"),
+        (DENSE, "6 processes", "1 process", 1.78, (1.39, 2.28), (3, 2), "counts-only"),
+        (DENSE, "6 processes", "24 processes", 1.04, (0.9, 1.2), (3, 3), "not-shown"),
     ],
     (MNIST,): [("CNN", "device data", "host data", 1.06, None, (1, 1), "counts-only")],
     ("20261121-cb7a72",): [("LSTM", "A", "B", 1.01, (0.97, 1.05), (5, 5), "not-shown")],
@@ -287,6 +288,39 @@ def test_what_is_cited_is_what_page_one_shows_with_the_shortest_and_the_longest_
         3.0,
         3.08,
     )
+
+
+def test_the_table_of_page_one_tells_the_ratios_of_the_headline_and_no_part_repeats_it():
+    for session in (MNIST, "20261121-cb7a72", "20261122-ac0b1c", "20261123-edd759", "20261125-4a4da8"):
+        _, page = asked(session)
+        shown = page.one.answer.table
+        rows = [shown.headline_ratio(work, at) for work in shown.works for at in range(len(shown.sides))]
+        assert {each.ratio.estimate for each in clauses(page)} <= {ratio.estimate for ratio in rows if ratio}
+        others = [view for part in page.parts if part.name == "compared" for view in part.view]
+        assert shown.comparison.factor not in [view.comparison.factor for view in others]
+
+
+@pytest.mark.parametrize(
+    ("session", "commands"), [("20261125-f3b441", ("invoke build run report",)), ("20261128-2ec903", ())]
+)
+def test_where_nothing_was_done_alike_the_next_line_is_no_repeat(session: str, commands: tuple[str, ...]):
+    assert asked(session)[1].one.answer.following.data["commands"] == commands
+
+
+def test_headline_table_and_part_count_the_same_claims_and_a_projected_time_is_hollow():
+    _, page = asked("20261123-bba217")
+    shown = page.one.answer.table
+    (part,) = [part.view for part in page.parts if part.name == "published"]
+    counts = page.one.answer.headline.data["counts"]
+    assert counts == part.counts and (counts.holds, counts.fails, counts.open) == (3, 1, 0)
+    assert [row.claim.id for row in shown.rows] == [row.claim.id for row in part.rows]
+    assert counts.met == len(shown.rows)
+    looks = {
+        row.claim.metric: look_of(row.answer.cell, row.claim.metric)
+        for row in part.answers
+        if row.answer.cell.length.projected
+    }
+    assert looks == {"protocol_seconds": "projected", "peak_bytes": "measured"}
 
 
 EMPTY = "20261126-2aa796"

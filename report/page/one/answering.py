@@ -86,6 +86,13 @@ def together_line(analysis: Analysis) -> Sentence | None:
     return Sentence("next-together", {"commands": (command,), "factor": factor})
 
 
+def alike_line(analysis: Analysis) -> Sentence:
+    """The line that measures work alike where the sides did none: to repeat theirs would compare nothing."""
+    if any(trial.record.trial.asked.own for trial in analysis.own):
+        return Sentence("next-own-alike", {"commands": ()})
+    return together_line(analysis) or Sentence("next-alike", {"commands": (FIRST,)})
+
+
 def _try_line(commands: Sequence[Sequence[str]]) -> str:
     """'invoke try "python train.py"', with the second command where there are two."""
     first, *others = (shlex.quote(text.clean(shlex.join(words), 200)) for words in commands)

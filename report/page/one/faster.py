@@ -13,7 +13,7 @@ from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, time_breakdown
 from report.compare.comparison import Comparison
-from report.compare.ratio import WINDOW, WorkRatio, window_seconds
+from report.compare.ratio import WINDOW, WorkRatio
 from report.page.compared_view import (
     ComparedView,
     ShownWork,
@@ -23,7 +23,7 @@ from report.page.compared_view import (
     view_comparison,
 )
 from report.page.filters import figure_text, missing_words, work_details
-from report.page.one.answering import limiting_shares, repeat_line, runs_of, together_line
+from report.page.one.answering import alike_line, limiting_shares, repeat_line, runs_of, together_line
 from report.page.parts.studies import published_times
 from report.page.pictures import (
     MOST_ROWS,
@@ -70,13 +70,16 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     view = view_comparison(comparison, analysis, systems)
     own = [cell for side in comparison.sides if side.own for cell in side.cells if cell in view.cells]
     second = _moved_packages(view) if comparison.factor == "stack" else limiting_shares(own or view.cells)
+    clauses = _headline_clauses(view)
+    turned = bool(clauses) and _is_turned(view, clauses)
+    view = replace(view, turned=turned)
     return AnswerPage(
-        headline=_headline(view),
+        headline=_headline(view, [each.inverse for each in clauses] if turned else clauses),
         picture=_picture(view, analysis),
         template="faster",
         table=view,
         notes=(_range_note(view), second),
-        following=repeat_line(analysis),
+        following=repeat_line(analysis) if clauses else alike_line(analysis),
         cells=view.cells,
         chips=tuple(_chips(view)),
         about={"factor": comparison.factor, "sides": view.sides, "works": view.works},
@@ -117,15 +120,25 @@ class Clause:
 _ORDERS = ("faster", "slower", "counts-only", "equal", "not-shown")
 
 
-def _headline(view: ComparedView) -> Sentence:
-    factor, sides = view.comparison.factor, view.sides
+def _headline_clauses(view: ComparedView) -> list[Clause]:
+    """The ratios of the headline: of each work the last side over the first, else of the first work."""
+    sides = view.sides
     every = [
         Clause(work, sides[at], sides[work.base], ratio)
         for work in view.works
         for at, ratio in enumerate(work.ratios)
         if ratio
     ]
-    if not every:
+    of_first = [each for each in every if each.work is every[0].work]
+    if len(sides) == 2 or view.comparison.factor == "gpus":
+        ends = [each for each in every if (each.of, each.over) == (sides[-1], sides[0])]
+        return ends or of_first[-1:]
+    return of_first
+
+
+def _headline(view: ComparedView, clauses: Sequence[Clause]) -> Sentence:
+    factor, sides = view.comparison.factor, view.sides
+    if not clauses:
         firsts = [
             next(filter(None, cells), None)
             for cells in zip(*(work.of.cells for work in view.works), strict=True)
@@ -133,15 +146,9 @@ def _headline(view: ComparedView) -> Sentence:
         return Sentence("apart", {"sides": list(zip(sides, firsts, strict=True))})
     if not view.ordered and len(sides) > 2:
         return _class_headline(view)
-    of_first = [each for each in every if each.work is every[0].work]
-    if len(sides) == 2 or factor == "gpus":
-        ends = [each for each in every if (each.of, each.over) == (sides[-1], sides[0])]
-        clauses = ends or of_first[-1:]
-    else:
-        clauses = of_first
-    if _is_turned(view, clauses):
-        clauses = [each.inverse for each in clauses]
-    clauses.sort(key=lambda each: (_ORDERS.index(each.ratio.order), -abs(math.log(each.ratio.estimate))))
+    clauses = sorted(
+        clauses, key=lambda each: (_ORDERS.index(each.ratio.order), -abs(math.log(each.ratio.estimate)))
+    )
     decided = [each for each in clauses if each.ratio.order not in ("equal", "not-shown") and not each.idle]
     data: dict[str, Any] = {
         "factor": factor,
@@ -195,7 +202,7 @@ def _class_headline(view: ComparedView) -> Sentence:
 def _picture(view: ComparedView, analysis: Analysis) -> Picture | None:
     if view.comparison.factor == "gpus" and (curve := scaling_panel(view.comparison, view.sides)):
         return panels_picture((curve,), "scaling")
-    if view.by_rows and not view.ordered:
+    if view.many and not view.ordered:
         return _strip_picture(view)
     beside = published_times(analysis)
     groups = groups_with_room([_group(work, view, beside) for work in view.works])
@@ -274,13 +281,14 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
     if fewest < 3:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
     terms = [term for ratio in ratios for term in ratio.terms]
-    spans = [span for term in terms if term.field == WINDOW for span in (term.of, term.over)]
     compared = [cell for ratio in ratios for cell in (ratio.of, ratio.over)]
-    lengths = [length for cell in compared if (length := window_seconds(cell)) is not None]
+    measured = (trial.record.measurement for cell in compared for trial in cell.trials)
+    lengths = [each.window.seconds for each in measured if each]
+    span = {"least": min(lengths, default=0.0), "most": max(lengths, default=0.0)}
     if lengths and all(cell.verdict == "unproven" for cell in compared):
-        yield Chip("care", "none-settled", "ran", {"least": min(lengths), "most": max(lengths)})
-    elif known := [span for span in spans if isinstance(span, int | float)]:
-        yield Chip("care", "windows", "ran", {"least": min(known), "most": max(known)})
+        yield Chip("care", "none-settled", "ran", span)
+    elif lengths and any(term.field == WINDOW for term in terms):
+        yield Chip("care", "windows", "ran", span)
     other = [term.name for term in terms if term.field != WINDOW and term.field.islower()]
     if other:
         yield Chip("care", "terms", "ran", {"names": list(dict.fromkeys(other))[:3]})

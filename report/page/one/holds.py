@@ -43,13 +43,7 @@ class HeldView:
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     """Return the page of published figures; null where none met the leading session."""
-    lead = analysis.lead
-    met = {j.claim.id for j in analysis.verdicts if any(cell.session == lead for cell in j.cells)}
-    judged = [row for row in claim_rows(analysis) if row.claim.id in met]
-    rows = tuple(sorted(judged, key=lambda row: row.claim.metric == "parameters"))
-    answers = tuple(
-        row for row in answer_rows(analysis) if row.answer.cell and row.answer.cell.session == lead
-    )
+    rows, answers = claim_rows(analysis), answer_rows(analysis)
     programs = tuple(_programs_and_ours(analysis.own_cells))
     if not rows and not answers and not programs:
         return None
@@ -59,7 +53,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         for cell in judged.cells
         if cell.key.workload == PROGRAM
     }
-    view = HeldView(rows, answers, programs, count_verdicts(analysis), names)
+    view = HeldView(rows, answers, programs, count_verdicts(analysis, rows, answers), names)
     cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
     differing = list(dict.fromkeys(term for row in answers for term in row.answer.differs))
     return AnswerPage(
@@ -107,23 +101,25 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
     """Return the verdicts, and ours beside the original that it differs from most, in an order if shown."""
     beside = [(cell, ratio) for cell, ratio in view.programs if ratio]
     cell, ratio = max(beside, key=lambda each: _shown_distance(each[1]), default=(None, None))
-    # A model's parameters are no finding about a machine, unless nothing else was met.
+    # A model's parameters are counted, and named only where nothing else was met.
     rows = [row for row in view.rows if row.claim.metric != "parameters"] or view.rows
     data = {
         "own": systems.own[0],
         "rows": rows[:MOST_SAID],
-        "count": len(rows),
-        "holds": sum(row.state == "holds" for row in rows),
+        "counts": view.counts,
         "fails": [row for row in rows if row.state == "fails"],
-        "open": sum(row.state == "open" for row in rows),
         "program": _program_name(view.programs[0][0]) if view.programs else "",
         "names": view.names,
         "beside": {"name": _program_name(cell), "ratio": ratio} if cell and ratio else None,
-        "answer": min(view.answers, key=lambda row: row.answer.without_range, default=None),
+        "answer": min(view.answers, key=_last_told, default=None),
     }
     if not view.rows:
         return Sentence("published" if view.answers else "programs", data)
     return Sentence("holds-few" if len(rows) <= MOST_SAID else "holds", data)
+
+
+def _last_told(row: AnswerRow) -> tuple[bool, bool]:
+    return row.claim.metric == "peak_bytes", row.answer.without_range
 
 
 def _shown_distance(ratio: WorkRatio) -> tuple[bool, float]:

@@ -31,7 +31,8 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     own = [trial for trial in analysis.on_record if trial.session == analysis.lead and not analysis.of_others]
     shown = _counted_trials(analysis, made.cells)
     source = _source(analysis, shown)
-    card = text.short_card(own[0].card) if own else ""
+    cards = dict.fromkeys(trial.card for trial in own)
+    card = text.short_card(next(iter(cards)) if len(cards) == 1 else own[0].device_model) if own else ""
     answering = {trial.path for trial in own} | {trial.path for cell in made.cells for trial in cell.trials}
     return PageOne(
         answer=made,
@@ -105,14 +106,21 @@ def _system_runs(trials: Iterable[TrialResult], systems: Systems) -> tuple[Syste
 
 
 def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
-    """The trials that page one counts: the leading session's, then all of its cells' sessions."""
+    """The trials that page one counts by their last attempt: the leading session's, then of its cells'."""
     sessions = {(cell.machine, cell.session) for cell in cells}
     tried = {trial.path for trial in too_large(analysis.own)}
+    last = {
+        (trial.session, trial.record.trial.id): trial
+        for trial in sorted(analysis.on_record, key=lambda trial: trial.record.attempt)
+    }
     counted = (
         trial
         for trial in analysis.on_record
-        if (trial.session == analysis.lead and not analysis.of_others and trial.path not in tried)
-        or (trial.session != analysis.lead and (trial.machine, trial.session) in sessions)
+        if trial is last[trial.session, trial.record.trial.id]
+        and (
+            (trial.session == analysis.lead and not analysis.of_others and trial.path not in tried)
+            or (trial.session != analysis.lead and (trial.machine, trial.session) in sessions)
+        )
     )
     return sorted(counted, key=lambda trial: trial.session != analysis.lead)
 

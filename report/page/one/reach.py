@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, ToTarget, targets_of, to_target
-from report.page.compared_view import named_works
+from report.page.compared_view import batch_of_devices, named_works
 from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.pictures import panels_picture, quality_over_time
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
@@ -62,8 +61,9 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
     at = _hardest_target(view)
     curve = quality_over_time(runs, targets[at])
+    headline = _headline(view, systems)
     return AnswerPage(
-        headline=_headline(view, systems),
+        headline=headline,
         picture=panels_picture((curve,), "reach") if curve else None,
         template="reach",
         table=view,
@@ -75,7 +75,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         ),
         following=repeat_line(analysis),
         cells=cells,
-        chips=tuple(_chips(cells)),
+        chips=tuple(_chips(cells, headline)),
         about={"model": cells[0].key.model},
     )
 
@@ -87,11 +87,9 @@ def ranks_of(cell: Cell) -> int:
 
 
 def _row_names(cells: Sequence[Cell]) -> Sequence[str]:
-    """By the devices of the batch alone where these tell all apart."""
-    ranks = [ranks_of(cell) for cell in cells]
-    if len(set(ranks)) == len(cells) > 1:
-        return [f"the batch of {text.count(count, 'device')}" for count in ranks]
-    return [str(name) for name in named_works(cells)]
+    """By their batches alone where these tell all apart."""
+    batches = [batch_of_devices(cell.key.batch_size, ranks_of(cell)) for cell in cells]
+    return batches if len(set(batches)) == len(cells) > 1 else list(map(str, named_works(cells)))
 
 
 def _hardest_target(view: ReachView) -> int:
@@ -127,10 +125,11 @@ def _epoch_seconds(cells: Sequence[Cell]) -> tuple[float, float]:
     return min(epochs, default=0.0), max(epochs, default=0.0)
 
 
-def _chips(cells: Sequence[Cell]) -> Iterator[Chip]:
+def _chips(cells: Sequence[Cell], headline: Sentence) -> Iterator[Chip]:
     fewest, most = runs_of(cells)
     if fewest < 3:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
-    least, longest = _epoch_seconds(cells)
+    compared = [headline.data[name].cell for name in ("fast", "slow") if name in headline.data]
+    least, longest = _epoch_seconds(compared)
     if longest > 1.2 * least > 0:
         yield Chip("care", "epochs-differ", "uncertainty", {"least": least, "most": longest})

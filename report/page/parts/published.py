@@ -94,13 +94,8 @@ def view(analysis: Analysis, systems: Systems) -> PublishedView | None:
     if alone:
         by_study = {study: by_study[study][:1] for study in [*by_study][:MOST_ALONE]}
     drawn = [_study_view(study, members, analysis, systems) for study, members in by_study.items()]
-    return PublishedView(
-        alone=alone,
-        counts=count_verdicts(analysis),
-        rows=claim_rows(analysis),
-        answers=answer_rows(analysis),
-        studies=tuple(drawn),
-    )
+    rows, answers = claim_rows(analysis), answer_rows(analysis)
+    return PublishedView(alone, count_verdicts(analysis, rows, answers), rows, answers, tuple(drawn))
 
 
 def _study_view(

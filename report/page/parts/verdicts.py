@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,19 +104,34 @@ class VerdictCounts:
 
 
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
-    """The claims that met a record: failed ones first, then confirmed, then open."""
-    rows = [_claim_row(judged, analysis) for judged in analysis.verdicts if judged.compared]
-    return tuple(sorted(rows, key=lambda row: (ORDER.index(row.state), not row.claim.is_relative)))
+    """The claims that met what was measured on this page, counts of parameters last.
+
+    Failed ones come first, then confirmed, then open.
+    """
+    shown = _page_sessions(analysis)
+    rows = [
+        _claim_row(judged, analysis)
+        for judged in analysis.verdicts
+        if judged.compared and (not judged.cells or any(cell.session in shown for cell in judged.cells))
+    ]
+
+    def place(row: ClaimRow) -> tuple[bool, int, bool]:
+        return row.claim.metric == "parameters", ORDER.index(row.state), not row.claim.is_relative
+
+    return tuple(sorted(rows, key=place))
 
 
 def answer_rows(analysis: Analysis) -> tuple[AnswerRow, ...]:
     """The figures whose work this machine did on other terms: of its own card first, then by study."""
-    found = [
-        answer for answer in analysis.answers if answer.state in LADDER and answer.times and answer.differs
-    ]
-    return tuple(
-        _answer_row(answer, analysis) for answer in sorted(found, key=lambda one: LADDER.index(one.state))
-    )
+    shown = _page_sessions(analysis)
+    found = [one for one in analysis.answers if one.state in LADDER and one.times and one.differs]
+    found = [one for one in found if one.cell and one.cell.session in shown]
+    return tuple(_answer_row(one, analysis) for one in sorted(found, key=lambda one: LADDER.index(one.state)))
+
+
+def _page_sessions(analysis: Analysis) -> frozenset[str | None]:
+    """The leading session and those named with it: what others judged is on their own pages."""
+    return frozenset((analysis.lead, *analysis.request.named))
 
 
 def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
@@ -131,20 +146,24 @@ def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
     )
 
 
-def count_verdicts(analysis: Analysis) -> VerdictCounts:
-    """How many claims came to which answer, and what the others need."""
-    of_states = Counter(STATES.get(one.state, one.state) for one in analysis.answers)
+def count_verdicts(
+    analysis: Analysis, rows: Sequence[ClaimRow], answers: Sequence[AnswerRow]
+) -> VerdictCounts:
+    """How many claims have which answer on this page, and what the others need."""
+    states = Counter(row.state for row in rows)
+    beside = Counter(row.answer.state for row in answers)
     barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
     cards = barriers["card"] + barriers["cards"] + barriers["gpu"]
+    ways = sum(one.state == "not measured yet" for one in analysis.answers)
     return VerdictCounts(
-        of_states["holds"],
-        of_states["fails"],
-        of_states["open"],
-        of_states["on other software"],
-        of_states["on another card"],
-        of_states["not measured yet"],
+        states["holds"],
+        states["fails"],
+        states["open"],
+        beside["on other software"],
+        beside["on another card"],
+        ways,
         cards,
-        of_states["cannot be measured here"] - cards,
+        len(analysis.answers) - len(rows) - len(answers) - ways - cards,
     )
 
 

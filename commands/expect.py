@@ -60,13 +60,13 @@ def say_expectation(root: Path, name: str) -> bool:
         return False
     sources = {task_of(row).key: row.source for table in read_tables(root).values() for row in table}
     print(f"{card.name}, one device, by what others published; nine of ten cards lie in these ranges:")
-    by_program = {row.expected.task.program: row for row in reversed(found.rows)}
+    by_program = {row.task.program: row for row in reversed(found.rows)}
     for row in sorted(by_program.values(), key=found.rows.index)[:WORKS_SHOWN]:
-        one, task = row.expected, row.expected.task
-        low, high = (figure_text(end) for end in (one.low, one.high))
+        task = row.task
+        low, high = (figure_text(end) for end in (row.low, row.high))
         batch = f", batch {task.batch}" if task.batch else ""
         print(
-            f"  {task.work}, {task.precision}{batch}: {figure_text(one.value, task.unit)} ({low} to {high})"
+            f"  {task.work}, {task.precision}{batch}: {figure_text(row.value, task.unit)} ({low} to {high})"
         )
         beside = "; ".join(f"{name} {figure_text(value)}" for name, value in row.neighbours)
         print(f"    published: {beside} ({text.clean(sources[task.key], 80)})")

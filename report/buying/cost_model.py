@@ -37,15 +37,6 @@ class OfferNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class CostNumbers:
-    """All that costs depend on. `time_over[i][j]` is offer i's time for the work over j's."""
-
-    site: Mapping[str, Range]
-    offers: tuple[OfferNumbers, ...]
-    time_over: tuple[tuple[Range, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class OfferCost:
     """What a year of the buyer's work costs on one offer."""
 
@@ -99,26 +90,28 @@ def cards_needed(hours: float, busy_share: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """The costs of some offers, by their places."""
+    """The costs of some offers, by their places; `time_over[i][j]` is the time of offer i over that of j."""
 
-    numbers: CostNumbers
+    site: Mapping[str, Range]
+    offers: tuple[OfferNumbers, ...]
+    time_over: tuple[tuple[Range, ...], ...]
 
     def cost(self, i: int, hours: Range | None = None) -> OfferCost:
         """Return what offer i costs for its hours, else for others."""
-        hours = hours or self.numbers.offers[i].hours
+        hours = hours or self.offers[i].hours
         inputs = {**self._inputs(i), f"hours {i}": hours}
         best = {name: values[1] for name, values in inputs.items()}
         low, middle, high = (cards_needed(end, best["busy_share"]) for end in hours)
         return OfferCost(
             cards=(low, middle, high),
             cost=positive_range(lambda at: self._year(i, at), inputs),
-            power=0.0 if self.numbers.offers[i].rented else hours[1] * self._power_of_hour(i, best),
+            power=0.0 if self.offers[i].rented else hours[1] * self._power_of_hour(i, best),
             use=hours[1] / middle / HOURS_A_YEAR,
         )
 
     def order(self) -> tuple[int, ...]:
         """Return the places of all offers, the cheapest first."""
-        return tuple(sorted(range(len(self.numbers.offers)), key=lambda i: (self.cost(i).cost[1], i)))
+        return tuple(sorted(range(len(self.offers)), key=lambda i: (self.cost(i).cost[1], i)))
 
     def ratio(self, i: int, j: int) -> Range:
         """Return offer i's cost over offer j's."""
@@ -126,8 +119,8 @@ class CostModel:
 
     def turning(self, first: int, others: Sequence[int]) -> TurningPoints:
         """Return what would turn it that `first` is cheaper than the others, which are in their order."""
-        offer, inputs = self.numbers.offers[first], self._inputs(first)
-        busy = self.numbers.site["busy_share"][1] * HOURS_A_YEAR
+        offer, inputs = self.offers[first], self._inputs(first)
+        busy = self.site["busy_share"][1] * HOURS_A_YEAR
         found, (low, hours, high) = self.cost(first), offer.hours
         capacity = found.cards[1] * busy
         hourly = positive_range(lambda at: self._year(first, at) / at[f"hours {first}"], inputs)
@@ -146,7 +139,7 @@ class CostModel:
 
         def price(at: InputValues) -> float:
             hours, other = at["both"] * at[f"hours {i}"], self._year(j, at)
-            if self.numbers.offers[i].rented:
+            if self.offers[i].rented:
                 return other / hours
             owned = (other - hours * self._power_of_hour(i, at)) * at["life_years"]
             return (
@@ -167,7 +160,7 @@ class CostModel:
                 i, {**best, "both": times}, cards_needed(between * best[f"hours {i}"], busy / HOURS_A_YEAR)
             )
 
-        bought = [i for i in (first, *others) if not self.numbers.offers[i].rented]
+        bought = [i for i in (first, *others) if not self.offers[i].rented]
         each = (busy / best[f"hours {i}"] for i in bought)
         steps = {
             n * one for one in each for n in range(1, min(int(MOST_WORK / one), 1000) + 1) if n * one > 1
@@ -184,30 +177,30 @@ class CostModel:
         return None
 
     def _inputs(self, i: int) -> dict[str, Range]:
-        offer = self.numbers.offers[i]
+        offer = self.offers[i]
         own = {f"price {i}": offer.price, f"watts {i}": offer.watts, f"hours {i}": offer.hours}
-        return {**self.numbers.site, **own, "both": CERTAIN}
+        return {**self.site, **own, "both": CERTAIN}
 
     def _shared_inputs(self, i: int, j: int) -> dict[str, Range]:
         """Return the inputs of two offers; their hours move together by what both do not know of the base."""
         first, second, apart = (
             _reach(span)
             for span in (
-                self.numbers.offers[i].hours,
-                self.numbers.offers[j].hours,
-                self.numbers.time_over[i][j],
+                self.offers[i].hours,
+                self.offers[j].hours,
+                self.time_over[i][j],
             )
         )
         together = min(max((first**2 + second**2 - apart**2) / 2, 0.0), first**2, second**2)
         inputs = {**self._inputs(i), **self._inputs(j), "both": _around(1.0, math.sqrt(together))}
         for k, reach in ((i, first), (j, second)):
             alone = math.sqrt(reach**2 - together)
-            inputs[f"hours {k}"] = _around(self.numbers.offers[k].hours[1], alone)
+            inputs[f"hours {k}"] = _around(self.offers[k].hours[1], alone)
         return inputs
 
     def _year(self, i: int, at: InputValues, cards: int | None = None) -> float:
         hours = at["both"] * at[f"hours {i}"]
-        if self.numbers.offers[i].rented:
+        if self.offers[i].rented:
             return hours * at[f"price {i}"]
         cards = cards or cards_needed(hours, at["busy_share"])
         owning = cards * (at[f"price {i}"] + at["host_price"]) * (1 - at["residual_share"]) / at["life_years"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from harness.record.published.cards import Card, find_card
-from report.buying.cost_model import CERTAIN, CostModel, CostNumbers, OfferNumbers, Range
+from report.buying.cost_model import CERTAIN, CostModel, OfferNumbers, Range
 from report.buying.purchase import Purchase
 from report.buying.workload_mix import OfferedCard, WorkLine, offered_cards, timed_cells, work_lines
 from report.compare.card_units import UnitSpread, unit_spreads
@@ -113,7 +113,7 @@ def costs(
         for i in places
     )
     apart = tuple(tuple(times.of_work(lines, i, j, speeds) for j in places) for i in places)
-    model = CostModel(CostNumbers(site, offers, apart))
+    model = CostModel(site, offers, apart)
     fits = tuple(_fits(one, memory[i], lines, trials) for i, one in enumerate(cards))
     order = tuple(i for i in model.order() if fits[places[i]] is not False)
     left = tuple(line for line in given if line not in lines)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -227,6 +227,8 @@ class ExpectedValue:
     """The range, as what the value is multiplied and divided by."""
     published: int
     """How many figures of this task this card has; with 0 the value is from the model over all cards."""
+    neighbours: tuple[tuple[str, float], ...] = ()
+    """The published figures of the cards whose peaks are nearest."""
 
 
 @dataclass(frozen=True)
@@ -352,19 +354,11 @@ def _reread(
 
 
 @dataclass(frozen=True, slots=True)
-class TaskExpectation:
-    """One task; `neighbours` are the published figures of the cards whose peaks are nearest."""
-
-    expected: ExpectedValue
-    neighbours: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CardExpectation:
     """What is expected of a card. `refused` counts the tasks by the reason why nothing is said of them."""
 
     card: str
-    rows: tuple[TaskExpectation, ...]
+    rows: tuple[ExpectedValue, ...]
     refused: tuple[tuple[Refusal, int], ...]
 
 
@@ -373,12 +367,12 @@ def expectation_of(model: ExpectationModel, card: CardSpecs) -> CardExpectation:
     found = model.answers(card, model.tasks.values())
     figures = dict(tuple(model.fit.figures.groupby("task")))
     rows = [
-        TaskExpectation(one, _neighbours(model, card, task, figures[task.key]))
+        replace(one, neighbours=_neighbours(model, card, task, figures[task.key]))
         for task, one in found.items()
         if isinstance(one, ExpectedValue)
     ]
     refused = Counter(one for one in found.values() if isinstance(one, Refusal))
-    rows.sort(key=lambda row: (not row.expected.published, row.expected.factor))
+    rows.sort(key=lambda row: (not row.published, row.factor))
     return CardExpectation(card.name, tuple(rows), tuple(refused.most_common()))
 
 

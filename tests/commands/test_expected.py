@@ -184,7 +184,7 @@ def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_meas
     costs = analysis.costs
     names = [one.name for one in costs.offers]
     assert (names, costs.base) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)
-    measured, expected = costs.model.numbers.offers
+    measured, expected = costs.model.offers
     of_it, _, _ = what_it_should_do(model, "RTX PRO 6000 Blackwell WS")
     hours = 8760 * 0.5
     fast, best, slow = expected.hours
@@ -265,7 +265,7 @@ def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
     analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
     (found,) = expect_cards(clone, analysis, "RTX A6000")
     assert len(found.rows) > 20
-    assert all(1 < row.expected.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
+    assert all(1 < row.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
 
 
 def test_a_card_alone_is_answered_in_the_terminal_in_six_lines_with_its_sources_and_no_page(

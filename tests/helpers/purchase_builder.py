@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from report.buying.cost_model import CostModel, CostNumbers, OfferNumbers, Range
+from report.buying.cost_model import CostModel, OfferNumbers, Range
 
 FILE = """\
 currency = "EUR"
@@ -72,9 +72,7 @@ def model(*offers: OfferNumbers, shared: bool = False, **site: Range | float) ->
         apart = math.hypot(*(math.log(each.hours[2] / each.hours[1]) for each in (one, other)))
         return around(best) if shared else (best / math.exp(apart), best, best * math.exp(apart))
 
-    return CostModel(
-        CostNumbers(inputs, offers, tuple(tuple(over(one, other) for other in offers) for one in offers))
-    )
+    return CostModel(inputs, offers, tuple(tuple(over(one, other) for other in offers) for one in offers))
 
 
 def random_model(seed: int) -> CostModel:

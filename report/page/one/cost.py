@@ -157,7 +157,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         cost=quantity(found.cost if found else None, currency),
         ratio=quantity(ratio),
         power=Quantity(found.power if found and costs.powered and not offer.rented else None, currency),
-        hours=quantity(None if n is None else costs.model.numbers.offers[n].hours, "h"),
+        hours=quantity(None if n is None else costs.model.offers[n].hours, "h"),
         cards=found.cards if found else None,
         use=Quantity(found.use if found else None, "share"),
         memory=Quantity(costs.memory[place], "bytes"),
@@ -181,12 +181,12 @@ def _beside(costs: Costs, place: int, analysis: Analysis) -> Iterator[RecordBesi
             continue
         called = WORKS.get(f"{cell.key.model}:{cell.key.precision}")
         said = [
-            row.expected
+            row
             for row in rows
             if called
-            and called.fullmatch(row.expected.task.work)
-            and row.expected.task.unit == rate_unit(cell)
-            and row.expected.task.precision == cell.key.precision
+            and called.fullmatch(row.task.work)
+            and row.task.unit == rate_unit(cell)
+            and row.task.precision == cell.key.precision
         ]
         span = (min(one.low for one in said), said[0].value, max(one.high for one in said)) if said else None
         yield RecordBeside(line, cell, quantity(span, rate_unit(cell)))

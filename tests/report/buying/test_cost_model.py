@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.record import Record
 from harness.record.telemetry import Energy
-from report.buying.cost_model import CostModel, OfferNumbers, ranged
+from report.buying.cost_model import OfferNumbers, ranged
 from report.buying.purchase import parse_purchase
 from report.expected.relative import CardsOnPaper, RelativeSpeed
 from tests.helpers import records_builder as build
@@ -62,9 +62,9 @@ def test_hours_at_their_ends_give_cards_and_cost_at_each():
 @settings(max_examples=40)
 def test_a_higher_price_never_makes_a_card_cheaper(seed, more):
     before = random_model(seed)
-    offer = before.numbers.offers[0]
+    offer = before.offers[0]
     dear = replace(offer, price=tuple(end + more for end in offer.price))
-    after = CostModel(replace(before.numbers, offers=(dear, *before.numbers.offers[1:])))
+    after = replace(before, offers=(dear, *before.offers[1:]))
     assert all(new >= old for new, old in zip(after.cost(0).cost[1:], before.cost(0).cost[1:], strict=True))
 
 
@@ -75,9 +75,9 @@ def test_at_the_turning_price_both_offers_cost_the_same(first, second, a, b):
     order = found.order()
     price = found.turning(order[0], order[1:]).price
     if price is not None:
-        offers = list(found.numbers.offers)
+        offers = list(found.offers)
         offers[order[0]] = replace(offers[order[0]], price=around(price[1]))
-        even = CostModel(replace(found.numbers, offers=tuple(offers)))
+        even = replace(found, offers=tuple(offers))
         assert even.cost(0).cost[1] == pytest.approx(even.cost(1).cost[1], rel=1e-9)
 
 
@@ -106,7 +106,7 @@ def test_more_work_turns_to_the_offer_that_needs_fewer_cards_and_from_rent_to_bu
 @settings(max_examples=40)
 def test_every_range_holds_its_best_value_and_a_ratio_swapped_is_its_inverse(seed):
     found = random_model(seed)
-    for i, j in product(range(len(found.numbers.offers)), repeat=2):
+    for i, j in product(range(len(found.offers)), repeat=2):
         low, best, high = found.cost(i).cost
         assert low <= best <= high
         ratio, swapped = found.ratio(i, j), found.ratio(j, i)
@@ -168,4 +168,4 @@ def test_a_run_that_is_invalid_gives_no_power():
     spoiled = drew(series(repeats=4, verdict="invalid")[3:], 600)
     found = analysed([*sound, *spoiled, *elsewhere(repeats=3)], parse_purchase(FILE)).costs
     assert found is not None
-    assert found.model.numbers.offers[0].watts == pytest.approx((285, 300, 315))
+    assert found.model.offers[0].watts == pytest.approx((285, 300, 315))

@@ -166,7 +166,7 @@ def test_a_card_is_answered_in_every_task_beside_the_cards_whose_peaks_are_neare
     specs, card = constructed[0], a_card(1, np.random.default_rng(2), name="Constructed new")
     found = expectation_of(model, card)
     assert len(found.rows) == 6 and not found.refused
-    factors = [row.expected.factor for row in found.rows]
+    factors = [row.factor for row in found.rows]
     assert factors == sorted(factors)
     nearest = sorted(specs, key=lambda name: abs(math.log(specs[name].fp16_tflops / card.fp16_tflops)))
     assert [[name for name, _ in row.neighbours] for row in found.rows] == [nearest[:2]] * 6

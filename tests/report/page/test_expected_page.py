@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from report.expected.expected import CardExpectation, ExpectedValue, Refusal, TaskExpectation
+from report.expected.expected import CardExpectation, ExpectedValue, Refusal
 from report.expected.figures import TrainingTask
 from report.page.filters import over_expected
 from report.page.whole_page import write
@@ -47,7 +47,7 @@ def test_a_named_card_has_a_part_with_its_ranges_and_neighbours(tmp_path):
     analysis = analysis_of("one-machine")
     asked = CardExpectation(
         "Constructed card",
-        (TaskExpectation(an_expected(100.0), (("Other", 90.0),)),),
+        (replace(an_expected(100.0), neighbours=(("Other", 90.0),)),),
         ((Refusal("memory", "8 GB", "16 GB"), 2),),
     )
     written = write(

@@ -21,7 +21,7 @@ from report.compare.card_units import (
 from report.compare.cells import Cell
 from report.stats.contrast import assumed_hours, contrast_interval
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
-from report.trials.key import MEASURED_FIELDS, Key, PartialKey, without_fields
+from report.trials.key import MEASURED_FIELDS, PartialKey, without_fields
 from report.trials.trial import TrialResult
 
 MARGIN = 0.05
@@ -37,29 +37,22 @@ LEAST_RUNS = 2
 class SpeedRequirement:
     """One figure that must be reached: samples per second, the geometric mean of its runs."""
 
-    key: Key
-    card: str
-    unit: str
-    measured: Runs
+    cell: Cell
+    """The order's own; the plan makes as many runs as it has trials."""
     figure: Interval
-    planned: int
-    """How many runs the plan makes of it."""
-    unproven: bool
 
     @property
     def runs(self) -> int:
         """How many runs are to be made: as many as the figure is from."""
-        return len(self.measured.values)
+        return self.cell.throughput.n
 
     @property
     def what(self) -> str:
         """The work in a few words."""
-        size = f", {self.key.image_size} px" if self.key.image_size else ""
-        return text.clean(
-            f"{text.model_name(self.key.model)}, {self.key.precision}, batch {self.key.batch_size}{size}, "
-            f"{self.key.data_mode} data",
-            120,
-        )
+        key = self.cell.key
+        size = f", {key.image_size} px" if key.image_size else ""
+        work = f"{text.model_name(key.model)}, {key.precision}, batch {key.batch_size}{size}"
+        return text.clean(f"{work}, {key.data_mode} data", 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,7 @@ class AcceptanceClause:
     @property
     def unproven(self) -> bool:
         """Whether a test of the order was too short, so that this is a first look and no clause."""
-        return any(demand.unproven for demand in self.demands)
+        return any(demand.cell.verdict == "unproven" for demand in self.demands)
 
     @property
     def least_beside(self) -> float | None:
@@ -98,29 +91,16 @@ def clause(
 ) -> AcceptanceClause | None:
     """Return the requirements that the cells of one session support; null where none has two valid runs."""
     usable = [cell for cell in cells if cell.verdict != "invalid"]
-    demands = tuple(demand for cell in usable if (demand := _demand(cell)))
+    of_several = [cell for cell in usable if cell.throughput.n >= LEAST_RUNS]
+    figures = [blocks_interval(cell.throughput.runs, assumed=ASSUMED_BLOCK_SPREAD) for cell in of_several]
+    both = zip(of_several, figures, strict=True)
+    demands = tuple(SpeedRequirement(cell, figure) for cell, figure in both if figure)
     if not demands:
         return None
     trials = [trial for cell in usable for trial in cell.trials]
-    spread = spreads.get(demands[0].card, UnitSpread())
+    spread = spreads.get(demands[0].cell.card, UnitSpread())
     spoiled = sum(disturbed(trial) for trial in trials)
     return AcceptanceClause(margin, demands, spoiled, spread, cards_of_box(trials), cards_behind(trials))
-
-
-def _demand(cell: Cell) -> SpeedRequirement | None:
-    measured = cell.throughput.runs
-    figure = blocks_interval(measured, assumed=ASSUMED_BLOCK_SPREAD) if len(measured.values) >= 2 else None
-    if figure is None:
-        return None
-    return SpeedRequirement(
-        key=cell.key,
-        card=cell.card,
-        unit=cell.trials[0].sample_unit,
-        measured=measured,
-        figure=figure,
-        planned=len(cell.trials),
-        unproven=cell.verdict == "unproven",
-    )
 
 
 def fault(trial: TrialResult) -> Finding | None:
@@ -161,7 +141,7 @@ def judge(
 def _result(
     demand: SpeedRequirement, margin: float, delivered: Sequence[Cell], failed: Sequence[TrialResult]
 ) -> RequirementResult:
-    own = [cell for cell in delivered if cell.key == demand.key]
+    own = [cell for cell in delivered if cell.key == demand.cell.key]
     trials = [trial for cell in own for trial in cell.trials]
     faults = sorted({finding_sentence(found) for trial in trials if (found := fault(trial))})
     if faults:
@@ -179,12 +159,12 @@ def _result(
         return RequirementResult(demand, None, f"{count} were disturbed ({text.clean(names, 80)})")
     if len(runs.values) < LEAST_RUNS:
         return _too_few_runs(demand, len(trials), own, delivered, failed)
-    if not demand.unproven and any(cell.verdict == "unproven" for cell in own):
+    if demand.cell.verdict != "unproven" and any(cell.verdict == "unproven" for cell in own):
         return RequirementResult(
             demand, None, "its windows are too short to be proven, where the order's were proven"
         )
-    hours = assumed_hours(runs, demand.measured, paired=False)
-    ratio = contrast_interval(runs, demand.measured, paired=False, assumed=hours)
+    sides = runs, demand.cell.throughput.runs
+    ratio = contrast_interval(*sides, paired=False, assumed=assumed_hours(*sides, paired=False))
     if ratio is None:
         return RequirementResult(demand, None, "its runs give no interval")
     passed = ratio.estimate >= 1 - margin
@@ -200,7 +180,7 @@ def _too_few_runs(
 ) -> RequirementResult:
     """Return the result of too few runs: the card's own failure is an answer, everything else is none."""
     counted = f"{n} of {demand.runs} runs were measured"
-    work = without_fields(demand.key, *MEASURED_FIELDS)
+    work = without_fields(demand.cell.key, *MEASURED_FIELDS)
     alike = [trial for trial in failed if without_fields(trial.key, *MEASURED_FIELDS) == work]
     lost = [trial.failure for trial in alike if trial.failure]
     for failure in lost:
@@ -211,9 +191,9 @@ def _too_few_runs(
         same = ("workload", "model", "precision")
         keys = [cell.key for cell in delivered]
         near = [
-            PartialKey.of(demand.key).differences(PartialKey.of(key))
+            PartialKey.of(demand.cell.key).differences(PartialKey.of(key))
             for key in keys
-            if all(getattr(demand.key, name) == getattr(key, name) for name in same)
+            if all(getattr(demand.cell.key, name) == getattr(key, name) for name in same)
         ]
         for other in min(near, key=len, default=())[:1]:
             values = f"ordered {_value(other.over)}, delivered {_value(other.of)}"

@@ -45,7 +45,6 @@ class ComparedSide:
 
     values: Pairs
     machine: str
-    machine_label: str
     card: str
     own: bool
     """Whether it is of what was asked about, and not a record beside it."""
@@ -334,8 +333,7 @@ def _compared_side(
     values: Pairs, cells: Sequence[Cell], *, own: bool, failed: Sequence[TrialResult], rule: FactorRule
 ) -> ComparedSide:
     trials = [cell.trials[0] for cell in cells] or [each for each in failed if rule.values(each) == values]
-    first = trials[0]
-    place = first.machine, first.machine_label, first.device_model
+    place = trials[0].machine, trials[0].device_model
     return ComparedSide(values, *place, own, tuple(cells), hour_spread(cells))
 
 

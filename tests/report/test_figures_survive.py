@@ -94,7 +94,7 @@ def _bought(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
     for demand in analysis.clause.demands if analysis.clause else ():
         yield (
             "demand",
-            f"{demand.card} {demand.key.model} {demand.key.precision}",
+            f"{demand.cell.card} {demand.cell.key.model} {demand.cell.key.precision}",
             "",
             demand.figure.estimate,
             *_ends(demand.figure),

@@ -72,7 +72,7 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
     found = order.clause
     assert found is not None
     (demand,) = found.demands
-    assert (found.margin, demand.runs, demand.planned, found.disturbed) == (0.05, 3, 3, 0)
+    assert (found.margin, demand.runs, len(demand.cell.trials), found.disturbed) == (0.05, 3, 3, 0)
     assert demand.figure.low < demand.figure.estimate < demand.figure.high
     assert (found.unproven, demand.figure.hour_assumed) == (True, 0.01)
     said = render.clause_text(order, "invoke accept mine.tar.gz")
@@ -245,7 +245,7 @@ def test_windows_too_short_to_be_proven_answer_no_order_that_was_proven(bench, c
 
 
 def test_work_that_was_not_measured_at_all_is_not_known(demand):
-    both = (demand, replace(demand, key=replace(demand.key, model="another")))
+    both = (demand, replace(demand, cell=replace(demand.cell, key=replace(demand.cell.key, model="another"))))
     wanted = AcceptanceClause(0.05, both, 0, UnitSpread())
     found = judge(wanted, ())
     assert [one.passed for one in found] == [None, None]
@@ -397,7 +397,7 @@ def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
         for one in records
     ]
     found = clause_of(bundled.write(tmp_path, [*records, *ceilings]))
-    assert [one.key.workload for one in found.demands] == ["word_lm"]
+    assert [one.cell.key.workload for one in found.demands] == ["word_lm"]
 
 
 def test_a_bundle_that_was_changed_judges_nothing(ordered, bundle):

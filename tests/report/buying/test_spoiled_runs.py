@@ -70,7 +70,11 @@ def test_a_run_that_the_machine_spoils_by_itself_fails_it(causes):
 
 def test_disturbed_runs_of_the_order_are_counted_and_take_no_part_in_it():
     ordered = clause.clause([cell(*["valid"] * 3, *["invalid"] * 2, causes=(UNSTEADY,))], {})
-    assert ordered and (ordered.demands[0].runs, ordered.demands[0].planned, ordered.disturbed) == (3, 5, 2)
+    assert ordered and (ordered.demands[0].runs, len(ordered.demands[0].cell.trials), ordered.disturbed) == (
+        3,
+        5,
+        2,
+    )
 
 
 def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():
@@ -82,7 +86,10 @@ def test_blocks_decide_over_an_order_and_a_delivery_and_not_single_runs():
     measured = Runs(values, blocks)
     figure = blocks_interval(measured)
     assert figure
-    demand = replace(ordered.demands[0], measured=measured, figure=figure)
+    own = ordered.demands[0].cell
+    of_order = replace(own.throughput, values=values, blocks=blocks)
+    own = replace(own, figures={**own.figures, "throughput": of_order})
+    demand = replace(ordered.demands[0], cell=own, figure=figure)
     given = cell(*["valid"] * 12)
     rates = replace(given.throughput, values=(92.0, 94.0) * 6, blocks=blocks)
     given = replace(given, figures={**given.figures, "throughput": rates})

@@ -16,6 +16,7 @@ from harness.files import Files, command_output, free_bytes
 from harness.image.images import load_images
 from harness.image.lock import lock_differences
 from harness.image.second_lock import known_locks, locked_packages
+from harness.plan import own_file
 from harness.record import (
     SCHEMA,
     Environment,
@@ -101,6 +102,13 @@ class Started(TrialJob):
     def name(self) -> str:
         """Return the attempt's name, as its engine knows it."""
         return run_name(self.session, self.trial.id, self.attempt)
+
+
+def lay_out_input(work: Path, trial: TrialSpec, beside: str) -> None:
+    """Write what a trial reads: what is asked of it, and the user's file or program `beside` it, if any."""
+    store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1) + "\n", replace=True)
+    if beside:
+        store.write_whole(work / "in" / own_file.NAME, beside, replace=True)
 
 
 def assemble_record(

@@ -12,6 +12,7 @@ from harness.engine.interface import Built
 from harness.engine.venv import VenvEngine
 from harness.errors import NoEngine
 from harness.image.images import Image
+from harness.plan import own_file
 from harness.plan.estimate import WARM_UP_STEPS
 from harness.record import Harness, Limit, TrialSpec
 from harness.record.store import clone_state_folder
@@ -85,6 +86,12 @@ class ReadyRun:
             and answer.subfolder is not None
         }
         return tuple(sorted(folders.items()))
+
+    def beside(self, trial: TrialSpec) -> str:
+        """Return the text that goes beside a trial: the user's own file or program; empty for none."""
+        if trial.asked.file is not None:
+            return own_file.own_file_text(self.root, trial.asked.file)
+        return self.own.content(trial.asked.own) if trial.asked.own and self.own else ""
 
     def spec(
         self,

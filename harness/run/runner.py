@@ -16,13 +16,12 @@ from harness.engine.container import RunSpec
 from harness.engine.interface import GONE, Engine, Exit, Handle, Running
 from harness.errors import NoEngine, RecordError
 from harness.machine import read_load
-from harness.plan import own_file
 from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Model, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import Follower, Progress
 from harness.run import assemble, blocks, missing, session
-from harness.run.assemble import STARTED, Started, conclude_attempt, repeated_fault
+from harness.run.assemble import STARTED, Started, conclude_attempt, lay_out_input, repeated_fault
 from harness.run.ready import ReadyRun, warm_up_trial
 from harness.run.setup import device_request
 from harness.telemetry import recorder
@@ -211,12 +210,7 @@ def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt
         (work / name).mkdir(parents=True)
     cache = _cache_folder(ready, session_id, trial)
     cache.mkdir(parents=True, exist_ok=True)
-    store.write_whole(work / "in" / "trial.json", trial.model_dump_json(indent=1), replace=False)
-    if trial.asked.file is not None:
-        own = own_file.own_file_text(ready.root, trial.asked.file)
-        store.write_whole(work / "in" / own_file.NAME, own, replace=False)
-    if trial.asked.own is not None and ready.own is not None:
-        store.write_whole(work / "in" / own_file.NAME, ready.own.content(trial.asked.own), replace=False)
+    lay_out_input(work, trial, ready.beside(trial))
     return ready.spec(
         trial,
         session_id,

@@ -28,10 +28,9 @@ from harness.machine import (
     select_devices,
     user_state_folder,
 )
-from harness.plan import own_file
-from harness.record import Environment, Machine, Reported, Session, TrialSpec, session_id, store
+from harness.record import Environment, Machine, Reported, Session, session_id, store
 from harness.record.result import Reason
-from harness.run.assemble import FAILURE, STARTED
+from harness.run.assemble import FAILURE, STARTED, lay_out_input
 from harness.run.jobs.submission import JobSpec, attempt_folder, read_submission
 from harness.run.session import next_session_number
 
@@ -43,9 +42,12 @@ def begin_attempt(jobs: Path, name: str, attempt: int) -> int:
     work = attempt_folder(jobs, name, attempt)
     machine, uuids = look_at_machine(job.label)
     machine = machine.model_copy(update={"declared": job.declared})
-    _lay_out_input(jobs, name, job.trial, work)
+    # The user's file as it was when it was sent.
+    sent = jobs / "orders" / f"{name}.py"
+    beside = sent.read_text(encoding="utf-8") if sent.is_file() else ""
+    lay_out_input(work, job.trial, beside)
     if job.warm is not None:
-        _lay_out_input(jobs, name, job.warm, jobs / "work" / f"{name}.warm")
+        lay_out_input(jobs / "work" / f"{name}.warm", job.warm, beside)
     selection, lacking = _trial_devices(job, machine, uuids)
     absent = next((folder for folder in job.folders if not Path(folder).exists()), None)
     own = machine_session(jobs, machine)
@@ -75,14 +77,6 @@ def _shell_environment(environment: Environment) -> Environment:
 def _write_refusal(work: Path, reason: Reason, message: str) -> None:
     reported = Reported(stage="start", reason=reason, message=message[:2000])
     write_line(work / "out" / FAILURE, reported.model_dump_json())
-
-
-def _lay_out_input(jobs: Path, name: str, trial: TrialSpec, work: Path) -> None:
-    """Write what the trial reads: what is asked of it, and the user's file as it was when it was sent."""
-    write_line(work / "in" / "trial.json", trial.model_dump_json(indent=1))
-    if trial.asked.file is not None:
-        own = (jobs / "orders" / f"{name}.py").read_text(encoding="utf-8")
-        store.write_whole(work / "in" / own_file.NAME, own, replace=True)
 
 
 def read_job_spec(jobs: Path, name: str) -> JobSpec:

@@ -29,7 +29,7 @@ from harness.machine import (
     passed_variables,
     recorded_variables,
 )
-from harness.plan import budget, own_file, plan_file
+from harness.plan import budget, plan_file
 from harness.plan.estimate import warms_up
 from harness.record import Gpu, store
 from harness.record.trial_spec import work_words
@@ -116,12 +116,8 @@ def lay_out_orders(ready: ReadyRun, submission: Submission, batch: Batch) -> Non
             warm=warm_up_trial(trial) if batch.warm else None,
         )
         path = batch.jobs / "orders" / f"{name}.json"
-        if trial.asked.file is not None:
-            store.write_whole(
-                path.with_suffix(".py"),
-                own_file.own_file_text(ready.root, trial.asked.file),
-                replace=True,
-            )
+        if beside := ready.beside(trial):
+            store.write_whole(path.with_suffix(".py"), beside, replace=True)
         store.write_whole(path, spec.model_dump_json() + "\n", replace=True)
 
 

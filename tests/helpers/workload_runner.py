@@ -107,9 +107,18 @@ def trial(workload: str, **told: Any) -> TrialSpec:
 
 
 def run(
-    folder: Path, asked: TrialSpec, *, script: Path | None = None, python: str = "", data: str = ""
+    folder: Path,
+    asked: TrialSpec,
+    *,
+    code: str = "",
+    script: Path | None = None,
+    python: str = "",
+    data: str = "",
 ) -> Ended:
-    """The trial in a process of its own; `script` instead of the workload that it names."""
+    """The trial in a process of its own; `code` or `script` instead of the workload that it names."""
+    if code:
+        script = folder / "own.py"
+        script.write_text(code)
     for name in ("in", "out", "cache"):
         (folder / name).mkdir(exist_ok=True)
     (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
@@ -136,11 +145,13 @@ def ran(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a script, or `-c` and code, in a process of the cpu image's stack, or of another interpreter.
 
-    In the stacks of FRAMEWORKS it finds the framework and `modules` imported, and the data set `generated`.
+    It finds the workloads' modules; in the stacks of FRAMEWORKS it has the framework and `modules` imported
+    already, and the data set `generated`.
     """
     python = python or PYTHON
     # A tiny model gains nothing from a second thread, and two trials at a time would wait for each other's.
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", **(environ or {})}
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(WORKLOADS)}
+    environ = {**os.environ, **own, **(environ or {})}
     if python in FRAMEWORKS:
         given = (WORKLOADS, generated) if generated else None
         asked = warm.Call([str(argument) for argument in arguments], environ, Path.cwd(), given)
@@ -148,6 +159,13 @@ def ran(
     return subprocess.run(
         [python, "-B", *arguments], env=environ, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def printed(code: str, *arguments: str, **how: Any) -> list[str]:
+    """The lines that code prints, run to its end as by `ran`."""
+    done = ran("-c", code, *arguments, **how)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()
 
 
 def collect(out: Path, exit_code: int, stderr: str) -> Ended:
@@ -163,6 +181,9 @@ def collect(out: Path, exit_code: int, stderr: str) -> Ended:
     )
 
 
+SYNTHETIC: dict[str, Any] = {"data": "synthetic", "data_mode": "cached"}
+
+
 def tiny_language_model(**told: Any) -> TrialSpec:
     """A language model of eight units on two columns of four tokens."""
     options = {"emsize": 8, "nhid": 8, **told.pop("options", {})}
@@ -175,10 +196,48 @@ def tiny_language_model(**told: Any) -> TrialSpec:
 def card(**told: Any) -> TrialSpec:
     """A check of a device in parts of a fifth of a second, on products of 256."""
     options = {"part_seconds": 0.2, "largest": 256, "copy_bytes": 2**20}
-    given = {"model": "card", "batch_size": 1, "data_mode": "cached", "limit": {"steps": 8}}
-    return trial("card", protocol="card/2", data="synthetic", options=options, **{**given, **told})
+    given = {"model": "card", "batch_size": 1, "limit": {"steps": 8}, **SYNTHETIC}
+    return trial("card", protocol="card/2", options=options, **{**given, **told})
 
 
 def tiny_resnet(**told: Any) -> TrialSpec:
     """A ResNet-18 on eight images of 32 pixels."""
     return trial("cifar_fastai", **{"model": "resnet18", "batch_size": 8, "image_size": 32, **told})
+
+
+def tiny_resnet44(**told: Any) -> TrialSpec:
+    """Two steps of the network on CIFAR-10."""
+    limit = {"steps": 2, "valid_batches": 1}
+    return trial("cifar_resnet44", **{"model": "resnet44", "batch_size": 4, "limit": limit, **told})
+
+
+def tiny_classifier(**told: Any) -> TrialSpec:
+    """timm's smallest ConvNeXt, which has no batch norm: its loss is that of the global batch."""
+    options = {"classes": 10, **told.pop("options", {})}
+    asked = {"model": "timm/convnext_atto", "image_size": 32, "batch_size": 2, "limit": {"steps": 5}}
+    asked |= {"protocol": "synthetic/1", "options": options, **SYNTHETIC}
+    return trial("convnet", **{**asked, **told})
+
+
+def tiny_decoder(**told: Any) -> TrialSpec:
+    """Four steps of the smallest decoder."""
+    asked = {"model": "tiny", "sequence_length": 32, "batch_size": 2, "limit": {"steps": 4}}
+    return trial("llm_step", **{**asked, "protocol": "synthetic/1", **SYNTHETIC, **told})
+
+
+def tiny_mlp(**told: Any) -> TrialSpec:
+    """Three layers of 64 units, in the protocol's whole length."""
+    asked = {"model": "mlp", "batch_size": 8, "limit": {}, "options": {"width": 64}, **SYNTHETIC}
+    return trial("tensorcore_mlp", **{**asked, **told})
+
+
+def tiny_mnist(**told: Any) -> TrialSpec:
+    """Three steps of the small network."""
+    return trial("mnist_cnn", **{"model": "cnn", "batch_size": 32, **told})
+
+
+def tiny_ceiling(**told: Any) -> TrialSpec:
+    """Twelve calls of an operation on sizes that take no time."""
+    options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
+    asked = {"model": "gemm", "batch_size": 1, "limit": {"steps": 12}, "options": options, **SYNTHETIC}
+    return trial("ceilings", **{"protocol": "ceiling/1", **asked, **told})

@@ -18,7 +18,7 @@ from harness.record import Measurement
 from harness.record.events import FILE as EVENTS
 from harness.record.events import read_spans
 from tests.helpers.checks import golden
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, ran, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, Ended, need_stack, printed, run, trial
 
 IMAGES = 2
 STEPS = 3
@@ -113,10 +113,8 @@ print(json.dumps(dict(outputs=before.tolist(), again=again.tolist(), losses=list
 
 
 def told(python: str, script: str, framework: str) -> dict[str, Any]:
-    environ = {"PYTHONPATH": str(WORKLOADS), "PYTHONWARNINGS": "ignore"}
-    done = ran("-c", GIVEN + script, framework, python=python, environ=environ)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    lines = printed(GIVEN + script, framework, python=python, environ={"PYTHONWARNINGS": "ignore"})
+    return json.loads(lines[-1])
 
 
 def flat(rows: list[list[float]]) -> list[float]:
@@ -154,8 +152,7 @@ def test_a_framework_computes_and_learns_what_the_others_do(stack: str, folder: 
     agrees(need_stack(stack), framework)
 
 
-def trained(stack: str, folder: str, at: Path, monkeypatch: pytest.MonkeyPatch, **given: Any) -> Ended:
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+def trained(stack: str, folder: str, at: Path, **given: Any) -> Ended:
     at.mkdir()
     asked = {"model": "densenet121", "batch_size": 2, "data_mode": "host", "data": "synthetic", **given}
     script = WORKLOADS / "frameworks" / folder / f"chexnet_{folder}.py"
@@ -163,11 +160,9 @@ def trained(stack: str, folder: str, at: Path, monkeypatch: pytest.MonkeyPatch, 
     return run(at, trial("chexnet", **asked), script=script, python=need_stack(stack))
 
 
-def keeps_the_contract(
-    stack: str, folder: str, framework: str, name: str, at: Path, monkeypatch: pytest.MonkeyPatch
-) -> Measurement:
+def keeps_the_contract(stack: str, folder: str, framework: str, name: str, at: Path) -> Measurement:
     asked = {"protocol": name, "options": {"framework": framework}, "limit": {"steps": 2}}
-    measured = trained(stack, folder, at, monkeypatch, **asked).measured
+    measured = trained(stack, folder, at, **asked).measured
     assert (measured.workload, measured.protocol_name) == ("chexnet", name)
     packages = measured.packages
     assert measured.versions[stack] == packages.get(f"{stack}-cpu", packages.get(stack))
@@ -188,19 +183,19 @@ def keeps_the_contract(
 
 @pytest.mark.whole
 @pytest.mark.tensorflow
-def test_keras_loop_keeps_the_contract_as_published(tmp_path, monkeypatch):
+def test_keras_loop_keeps_the_contract_as_published(tmp_path):
     at = tmp_path / "published"
-    keeps_the_contract("tensorflow", "tensorflow", "keras-tensorflow", "published/1", at, monkeypatch)
+    keeps_the_contract("tensorflow", "tensorflow", "keras-tensorflow", "published/1", at)
 
 
 # Keras is compiled by XLA, which takes most of a minute: the test above has it in the fair protocol.
 @pytest.mark.whole
 @pytest.mark.parametrize(("stack", "folder", "framework"), PUBLISHED)
-def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework, tmp_path, monkeypatch):
+def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework, tmp_path):
     found: dict[str, Measurement] = {}
     for name in ("fair/1", "published/1"):
         at = tmp_path / name.partition("/")[0]
-        found[name] = keeps_the_contract(stack, folder, framework, name, at, monkeypatch)
+        found[name] = keeps_the_contract(stack, folder, framework, name, at)
     constant = stack == "mxnet"
     assert found["fair/1"].data.distinct_batches == 4
     assert found["published/1"].data.distinct_batches == (1 if constant else 4)
@@ -209,17 +204,17 @@ def test_a_trial_keeps_the_contract_in_either_protocol(stack, folder, framework,
 
 
 @pytest.mark.parametrize(("stack", "folder", "framework"), OF_ONE_CPU)
-def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path, monkeypatch):
-    ended = trained(stack, folder, tmp_path / "two", monkeypatch, gpus=2, protocol="fair/1")
+def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path):
+    ended = trained(stack, folder, tmp_path / "two", gpus=2, protocol="fair/1")
     assert ended.failed.reason == "no-device" and "runs on one CPU" in ended.failed.message
 
 
 @pytest.mark.whole
 @pytest.mark.torch
 @pytest.mark.tensorflow
-def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path, monkeypatch):
+def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path):
     asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 4, "timeout_seconds": 280}
-    measured = trained("tensorflow", "tensorflow", tmp_path / "two", monkeypatch, **asked).measured
+    measured = trained("tensorflow", "tensorflow", tmp_path / "two", **asked).measured
     assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, "dp", 2)
     assert (measured.samples_per_step, measured.window.samples) == (8, 24)
     (tmp_path / "ranks").mkdir()
@@ -232,6 +227,6 @@ def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path, monkeypatch):
 
 
 @pytest.mark.mxnet
-def test_gluon_s_zoo_refuses_images_that_its_last_window_does_not_fit(tmp_path, monkeypatch):
-    ended = trained("mxnet", "mxnet", tmp_path / "small", monkeypatch, image_size=64, protocol="fair/1")
+def test_gluon_s_zoo_refuses_images_that_its_last_window_does_not_fit(tmp_path):
+    ended = trained("mxnet", "mxnet", tmp_path / "small", image_size=64, protocol="fair/1")
     assert ended.failed.reason == "unsupported" and "224 px alone" in ended.failed.message

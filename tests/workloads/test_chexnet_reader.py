@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from harness.data.chest_xray import LABELS
-from tests.helpers.workload_runner import WORKLOADS, module, need_stack, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, module, need_stack, printed, run, trial
 from tests.workloads.test_chexnet_frameworks import STACKS
 from tests.workloads.test_chexnet_xrays import ready  # noqa: F401  (a fixture)
 
@@ -101,8 +101,6 @@ print(digest.hexdigest())
 
 @pytest.mark.torch
 def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):  # noqa: F811
-    done = ran("-c", SEEN, str(ready), environ={"PYTHONPATH": str(WORKLOADS)})
-    assert done.returncode == 0, done.stderr[-2000:]
     asked = {"data": "generated", "weights": None}
     told = SimpleNamespace(seed=5, data_folder=str(ready), valid_batches=int, asked=asked)
     terms = protocol.Terms("chainer", protocol.FAIR, "fp32-ieee", 4, 1, "single", 64, data="real")
@@ -111,21 +109,19 @@ def test_pytorch_sees_the_bits_of_all_the_others_in_the_same_order(ready: Path):
     for batches in (given.train, given.train, given.valid.batches, given.test.batches):
         for images, labels in batches:
             digest.update(images.tobytes() + labels.tobytes())
-    assert done.stdout.strip() == digest.hexdigest()
+    assert printed(SEEN, str(ready)) == [digest.hexdigest()]
 
 
 @pytest.mark.parametrize(("asked_protocol", "stack", "folder", "framework"), TRAINED)
 def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each_label(
     ready: Path,  # noqa: F811
     tmp_path: Path,
-    monkeypatch,
     asked_protocol,
     stack,
     folder,
     framework,
 ):
     python = need_stack(stack)
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
     # MXNet's network is for 224 px alone. Two batches of the 28 images are an epoch.
     asked = trial(
         "chexnet",
@@ -156,8 +152,7 @@ def test_each_framework_trains_on_the_prepared_x_rays_and_tells_the_area_of_each
 
 
 @pytest.mark.chainer
-def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+def test_imagenet_s_weights_are_refused_where_nothing_reads_their_file(ready, tmp_path):  # noqa: F811
     asked = trial(
         "chexnet",
         protocol="fair/1",
@@ -187,10 +182,8 @@ print(json.dumps(found))
 
 @pytest.mark.torch
 def test_two_ranks_validate_in_turns_or_the_first_alone():
-    done = ran("-c", TURNS, environ={"PYTHONPATH": str(WORKLOADS)})
-    assert done.returncode == 0, done.stderr[-2000:]
     first, second, third = [0, 1, 2, 3], [4, 5, 6, 7], [8, 9]
-    assert json.loads(done.stdout) == {
+    assert json.loads(printed(TURNS)[-1]) == {
         "False": [[first, third], [second]],
         "True": [[first, second, third], []],
     }

@@ -12,7 +12,7 @@ import pytest
 
 from harness.data.chest_xray import LABELS, PatientCount, prepare_xrays
 from tests.harness.data.test_chest_xray import generated
-from tests.helpers.workload_runner import WORKLOADS, Ended, module, need_torch, ran, run, trial
+from tests.helpers.workload_runner import Ended, module, need_torch, printed, run, trial
 from tests.workloads.test_chexnet import asking
 
 training = module("parts.chexnet.training")
@@ -98,7 +98,6 @@ def test_a_folder_that_is_not_whole_is_refused_with_the_reason(ready: Path, tmp_
 
 
 FEW_FILES = """
-import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import chexnet
 from parts.chexnet import loading
@@ -113,10 +112,8 @@ def asked(folder: Path, ready: Path, **told: Any) -> Ended:
     given = {"model": "densenet121", "batch_size": 4, "data_mode": "host", "image_size": 32, **told}
     given["options"] = {"data": "real", "workers": 1, **told.get("options", {})}
     folder.mkdir(exist_ok=True)
-    script = folder / "few_files.py"
-    script.write_text(FEW_FILES.format(workloads=str(WORKLOADS)))
     whole = trial("chexnet", **{"limit": {}, "timeout_seconds": 280, **given})
-    return run(folder, whole, script=script, data=str(ready))
+    return run(folder, whole, code=FEW_FILES, data=str(ready))
 
 
 @pytest.mark.torch
@@ -227,9 +224,7 @@ print(json.dumps(found))
 
 @pytest.mark.torch
 def test_the_published_crop_of_pytorch_changes_the_scale_and_is_tested_on_the_whole():
-    done = ran("-c", CROPS, environ={"PYTHONPATH": str(WORKLOADS)})
-    assert done.returncode == 0, done.stderr[-2000:]
-    (trained, (tested_shape, span, first)) = json.loads(done.stdout)
+    trained, (tested_shape, span, first) = json.loads(printed(CROPS)[-1])
     assert trained[0] == tested_shape == [3, 224, 224]
     assert trained[1] != 223 and span > 250 and first < 3
 
@@ -267,5 +262,4 @@ assert tuple(arrays["head/weight"].shape) == (14, 1024)
 
 @pytest.mark.torch
 def test_the_older_names_of_torchvision_s_file_give_its_whole_body_and_a_head_of_ours():
-    done = ran("-c", PRETRAINED, environ={"PYTHONPATH": str(WORKLOADS)})
-    assert done.returncode == 0, done.stderr[-2000:]
+    printed(PRETRAINED)

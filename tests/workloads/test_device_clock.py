@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from harness.record import Measurement
 from harness.summary.statistics import summarise
-from tests.helpers.workload_runner import WORKLOADS, ran, run, tiny_language_model, tiny_resnet, trial
+from tests.helpers import records_builder as build
+from tests.helpers.workload_runner import (
+    printed,
+    run,
+    tiny_ceiling,
+    tiny_classifier,
+    tiny_language_model,
+    tiny_mlp,
+    tiny_mnist,
+    tiny_resnet,
+)
 
 pytestmark = pytest.mark.torch
 
@@ -18,7 +27,6 @@ REPLAY = """
 import json, sys
 from collections import deque
 from types import SimpleNamespace
-sys.path.insert(0, sys.argv[1])
 import torch
 from parts.timing import clock as clock_part, step_clock
 
@@ -65,49 +73,20 @@ def replayed(asked):
         segments.append(clock.stop())
     return dict(clock.series(), epochs=segments, told=told)
 
-print(json.dumps([replayed(asked) for asked in json.loads(sys.argv[2])]))
+print(json.dumps([replayed(asked) for asked in json.loads(sys.argv[1])]))
 """
 
 
 def replayed(*asked: dict[str, int]) -> list[tuple[Measurement, list[int]]]:
     """What the clock measures on a made-up GPU, and the steps that it told as it went."""
-    done = ran("-c", REPLAY, WORKLOADS, json.dumps(asked))
-    assert done.returncode == 0, done.stderr
     pairs = []
-    for of, series in zip(asked, json.loads(done.stdout), strict=True):
+    for of, series in zip(asked, json.loads(printed(REPLAY, json.dumps(asked))[-1]), strict=True):
+        kind = {**build.LM, "steps_per_epoch": of["steps"], "epochs": of["epochs"], "valid_batches": 0}
+        asked_of = build.trial(kind, "fp32-ieee", 1, batch_size=of["batch"])
+        whole = build.measurement(kind, asked_of, 1.0, card="Constructed Card").model_dump(mode="json")
         told = series.pop("told")
-        pairs.append((Measurement.model_validate(whole(of) | series), told))
+        pairs.append((Measurement.model_validate(whole | series), told))
     return pairs
-
-
-def whole(asked: dict[str, int]) -> dict[str, Any]:
-    """The parts of a measurement that no clock makes."""
-    return {
-        "measurement": 1,
-        "workload": "constructed",
-        "protocol_name": "published/1",
-        "workload_sha256": "0" * 64,
-        "device": {"kind": "cuda", "name": "Constructed"},
-        "versions": {},
-        "packages": {},
-        "precision": {
-            "label": "fp32-ieee",
-            "output_dtypes": {"float32": 3},
-            "parameter_dtypes": {"float32": 3},
-            "method": "none",
-        },
-        "data": {"name": "constructed", "source": "synthetic"},
-        "protocol": {
-            "steps_per_epoch": asked["steps"],
-            "epochs": asked["epochs"],
-            "valid_batches": 0,
-            "complete": True,
-            "stopped_by": "protocol",
-        },
-        "sample_unit": "sample",
-        "samples_per_step": asked["batch"],
-        "phases": [],
-    }
 
 
 MLP = {"step": 3_001_276, "launches": 24, "batch": 512}
@@ -162,9 +141,8 @@ def test_a_window_that_the_device_s_steps_do_not_fill_says_so():
 
 
 KERNELS = """
-import importlib, sys
+import importlib
 from types import SimpleNamespace
-sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import torch
 from parts.timing import profiler
@@ -202,44 +180,26 @@ if hasattr(workload, "kernel_time"):
 {spoil}
 trial_part.main(workload.run)
 """
-SYNTHETIC = {"data": "synthetic", "data_mode": "cached"}
+LIMIT = {"steps": 3}
 TRIALS = {
     "word_lm": tiny_language_model(),
     "cifar_fastai": tiny_resnet(data_mode="cached", precision="fp16-master"),
-    "mnist_cnn": trial("mnist_cnn", model="cnn", batch_size=32),
-    "tensorcore_mlp": trial("tensorcore_mlp", model="mlp", batch_size=8, options={"width": 64}, **SYNTHETIC),
-    "convnet": trial(
-        "convnet",
-        protocol="synthetic/1",
-        model="resnet18",
-        image_size=32,
-        batch_size=4,
-        options={"classes": 10},
-        **SYNTHETIC,
-    ),
-    "ceilings": trial(
-        "ceilings",
-        protocol="ceiling/1",
-        model="gemm",
-        batch_size=1,
-        options={"largest": 256, "copy_bytes": 2**20},
-        **SYNTHETIC,
-    ),
+    "mnist_cnn": tiny_mnist(),
+    "tensorcore_mlp": tiny_mlp(limit=LIMIT),
+    "convnet": tiny_classifier(model="resnet18", batch_size=4, limit=LIMIT),
+    "ceilings": tiny_ceiling(limit=LIMIT),
 }
 
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_few_more_steps_tell_what_the_kernels_took_and_change_no_figure(name, tmp_path):
-    script = tmp_path / "own.py"
-    script.write_text(KERNELS.format(workloads=str(WORKLOADS), name=name, spoil=""))
-    measurement = run(tmp_path, TRIALS[name], script=script).measured
+    measurement = run(tmp_path, TRIALS[name], code=KERNELS.format(name=name, spoil="")).measured
     assert measurement.kernels.model_dump() == {"steps": 5, "busy_seconds": pytest.approx(0.0007)}
     assert measurement.window.steps == len(measurement.step_us.values()) == 3
     assert measurement.step_clock == "host"
 
 
 def test_a_profiler_that_fails_costs_a_trial_nothing_but_its_figure(tmp_path):
-    script = tmp_path / "own.py"
     spoil = "def fails(self): raise RuntimeError('CUPTI is not there')\nProfile.stop = fails"
-    script.write_text(KERNELS.format(workloads=str(WORKLOADS), name="tensorcore_mlp", spoil=spoil))
-    assert run(tmp_path, TRIALS["tensorcore_mlp"], script=script).measured.kernels is None
+    code = KERNELS.format(name="tensorcore_mlp", spoil=spoil)
+    assert run(tmp_path, TRIALS["tensorcore_mlp"], code=code).measured.kernels is None

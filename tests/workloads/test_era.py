@@ -24,11 +24,6 @@ VERSIONS = {"era": ("1.0.0", "1.0.41"), "era_2019_turing": ("1.2.0", "1.0.57")}
 """Versions of torch and fastai by the variable of a stack's interpreter."""
 
 
-@pytest.fixture(autouse=True)
-def _stack_is_here(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
-
-
 def era(folder: Path, asked: TrialSpec, data: str = "", stack: str = "era") -> Ended:
     script = WORKLOADS / "frameworks" / "era2019" / f"{asked.asked.workload}_era2019.py"
     return run(folder, asked, script=script, python=need_stack(stack), data=data)

@@ -22,9 +22,14 @@ from tests.helpers.workload_runner import (
     Ended,
     card,
     run,
+    tiny_ceiling,
+    tiny_classifier,
+    tiny_decoder,
     tiny_language_model,
+    tiny_mlp,
+    tiny_mnist,
     tiny_resnet,
-    trial,
+    tiny_resnet44,
 )
 
 FAKE = str(TESTS / "fake_cuda" / "python")
@@ -42,40 +47,13 @@ def on_fake(folder: Path, asked: TrialSpec, **more: str) -> Ended:
     return run(folder, asked, python=FAKE, **more)
 
 
-def convnet(**told):
-    asked = {"model": "timm/convnext_atto", "image_size": 32, "batch_size": 2, "limit": {"steps": 5}}
-    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached"}
-    return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.pop("options", {})}})
-
-
-def decoder(**told):
-    asked = {"model": "tiny", "sequence_length": 32, "batch_size": 2, "limit": {"steps": 5}}
-    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached"}
-    return trial("llm_step", **{**asked, **told})
-
-
-def mlp(**told):
-    asked = {"model": "mlp", "data": "synthetic", "data_mode": "cached", "batch_size": 8, "limit": {}}
-    return trial("tensorcore_mlp", **{**asked, "options": {"width": 64}, **told})
-
-
-def mnist(**told):
-    return trial("mnist_cnn", **{"model": "cnn", "batch_size": 8, **told})
-
-
-def resnet44(**told):
-    options = {"virtual_ranks": 3, "train_images": 100}
-    asked = {"model": "resnet44", "batch_size": 4, "options": options}
-    return trial("cifar_resnet44", **{**asked, **told})
-
-
 STUDIES = (
     *((tiny_language_model, precision) for precision in ("fp32-tf32", "amp-fp16", "amp-bf16", "fp16-master")),
     *((tiny_resnet, precision) for precision in ("amp-fp16", "fp16-master")),
-    (mlp, "amp-fp16"),
-    (mnist, "amp-fp16"),
-    (resnet44, "fp32-ieee"),
-    *((convnet, precision) for precision in ("fp32-ieee", "amp-bf16")),
+    (tiny_mlp, "amp-fp16"),
+    (tiny_mnist, "amp-fp16"),
+    (tiny_resnet44, "fp32-ieee"),
+    *((tiny_classifier, precision) for precision in ("fp32-ieee", "amp-bf16")),
 )
 
 
@@ -83,7 +61,8 @@ STUDIES = (
     ("asked", "precision"), STUDIES, ids=[f"{make.__name__}-{label}" for make, label in STUDIES]
 )
 def test_a_study_is_measured_on_a_gpu_by_the_device_s_own_clock(tmp_path, asked, precision):
-    found = on_fake(tmp_path, asked(device="cuda", precision=precision)).measured
+    of_study = {"options": {"virtual_ranks": 3, "train_images": 100}} if asked is tiny_resnet44 else {}
+    found = on_fake(tmp_path, asked(device="cuda", precision=precision, **of_study)).measured
     assert (found.device.kind, found.step_clock, found.device.simulated) == ("cuda", "device", True)
     assert found.window.steps > 0
     assert found.memory.allocated_peak_bytes == 2**30
@@ -98,7 +77,7 @@ def test_a_loss_in_fp16_is_scaled(tmp_path, precision):
 
 @pytest.mark.parametrize(("parallel", "clocks"), [("dp", 1), ("ddp", 2), ("each", 2)])
 def test_two_cards_train_together_or_each_for_itself(tmp_path, parallel, clocks):
-    asked = convnet(device="cuda", gpus=2, options={"parallel": parallel})
+    asked = tiny_classifier(device="cuda", gpus=2, options={"parallel": parallel})
     found = on_fake(tmp_path, asked).measured
     assert (found.device.count, len(found.ranks)) == (2, 2)
     assert len({rank.seconds for rank in found.ranks}) == clocks
@@ -106,12 +85,7 @@ def test_two_cards_train_together_or_each_for_itself(tmp_path, parallel, clocks)
 
 @pytest.mark.parametrize("model", ["gemm", "copy"])
 def test_a_ceiling_is_measured_on_a_gpu(tmp_path, model):
-    options = {"largest": 512, "copy_bytes": 2**20, "largest_message_bytes": 2**18}
-    asked = trial(
-        "ceilings", protocol="ceiling/1", options=options, limit={"steps": 12}, model=model, batch_size=1,
-        data_mode="cached", data="synthetic", device="cuda",
-    )  # fmt: skip
-    assert on_fake(tmp_path, asked).measured.device.kind == "cuda"
+    assert on_fake(tmp_path, tiny_ceiling(model=model, device="cuda")).measured.device.kind == "cuda"
 
 
 ARITHMETIC = ("fp32-ieee", "tf32", "fp16", "bf16", "fp8")
@@ -141,7 +115,7 @@ def test_a_card_is_checked_in_every_arithmetic_over_its_link_and_in_its_memory(t
 def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_measured(
     tmp_path, monkeypatch
 ):
-    asked = convnet(device="cuda", precision="amp-fp16", batch_size=16, layout="channels_last")
+    asked = tiny_classifier(device="cuda", precision="amp-fp16", batch_size=16, layout="channels_last")
     monkeypatch.setenv(LIMIT, "120000")
     on = build.machine("Constructed Card", label="card")
     session = session_of([build.record(asked, None, on=on, failure=build.out_of_memory())], "f" * 64)
@@ -163,7 +137,7 @@ def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_
 
 
 def test_a_compiled_decoder_is_compiled_on_a_gpu_before_its_window(tmp_path):
-    asked = decoder(device="cuda", precision="amp-bf16", options={"compile": True})
+    asked = tiny_decoder(device="cuda", precision="amp-bf16", options={"compile": True}, limit={"steps": 5})
     found = on_fake(tmp_path, asked).measured
     (compiling,) = (phase.seconds for phase in found.phases if phase.name == "compile")
     assert (found.step_clock, found.window.steps) == ("device", 5)
@@ -171,5 +145,5 @@ def test_a_compiled_decoder_is_compiled_on_a_gpu_before_its_window(tmp_path):
 
 
 def test_a_card_that_is_not_there_is_no_device(tmp_path):
-    failed = on_fake(tmp_path, convnet(device="cuda", gpus=3, options={"parallel": "ddp"})).failed
+    failed = on_fake(tmp_path, tiny_classifier(device="cuda", gpus=3, options={"parallel": "ddp"})).failed
     assert failed.reason == "no-device"

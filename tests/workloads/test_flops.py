@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, ran
+from tests.helpers.workload_runner import printed
 
 pytestmark = pytest.mark.torch
 
-SCRIPT = f"""
-import json, sys
-sys.path.insert(0, {str(WORKLOADS)!r})
+SCRIPT = """
+import json
 import torchvision
 import torch
 from torch import nn
@@ -36,11 +35,11 @@ def language_model(**told):
     return flops.token_operations(model, model.recurrent, model.decoder, (7, 3), 4)
 
 names = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152"]
-told = {{
-    "whole": {{name: flops.image_operations(resnet(name), 224, 2, 4) for name in names}},
-    "frozen": {{name: flops.image_operations(frozen(resnet(name)), 224, 2, 4) for name in names}},
+told = {
+    "whole": {name: flops.image_operations(resnet(name), 224, 2, 4) for name in names},
+    "frozen": {name: flops.image_operations(frozen(resnet(name)), 224, 2, 4) for name in names},
     "words": language_model(emsize=8, nhid=16),
-}}
+}
 with FlopCounterMode(display=False) as forward:
     resnet("resnet50")(torch.zeros(1, 3, 224, 224, device="meta"))
 told["forward"] = forward.get_total_flops()
@@ -69,9 +68,7 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    done = ran("-c", SCRIPT)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(printed(SCRIPT)[-1])
 
 
 def test_a_resnet_50_costs_8_178_gflop_forward_and_24_30_where_all_of_it_trains(told):

@@ -13,8 +13,7 @@ from tests.helpers.workload_runner import WORKLOADS, Ended, need_stack, ran, run
 pytestmark = pytest.mark.horovod
 
 SPOILED = """
-import os, signal, sys
-sys.path.insert(0, {workloads!r})
+import os, signal
 from parts import launcher, trial as trial_part
 from frameworks.horovod import cifar_resnet44_horovod as own
 
@@ -49,41 +48,38 @@ with ranks.horovod_ring():
 SCRIPT = WORKLOADS / "frameworks" / "horovod" / "cifar_resnet44_horovod.py"
 
 
-def two(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Path = SCRIPT, **told: Any) -> Ended:
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
+def two(folder: Path, code: str = "", **told: Any) -> Ended:
     options = {"framework": "tensorflow-horovod", "train_images": 100}
     asked = {"model": "resnet44", "batch_size": 4, "gpus": 2, "timeout_seconds": 280.0, **told}
     whole = trial("cifar_resnet44", options=options, **asked)
-    return run(folder, whole, script=script, python=need_stack("horovod"))
+    return run(folder, whole, code=code, script=SCRIPT, python=need_stack("horovod"))
 
 
-def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path, monkeypatch):
-    found = two(tmp_path, monkeypatch, limit={"seconds": 1.5, "valid_batches": 1}).measured
+def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path):
+    found = two(tmp_path, limit={"seconds": 1.5, "valid_batches": 1}).measured
     assert found.protocol.stopped_by == "seconds"
     assert [rank.samples for rank in found.ranks] == [found.window.steps * 4] * 2
     assert [phase.name for phase in found.phases][:2] == ["launcher", "import"]
 
 
-def test_a_rank_that_dies_is_named_and_leaves_no_process(tmp_path, monkeypatch):
-    script = tmp_path / "spoiled.py"
-    script.write_text(SPOILED.format(workloads=str(WORKLOADS)))
-    ended = two(tmp_path, monkeypatch, script, limit={"steps": 1000})
+def test_a_rank_that_dies_is_named_and_leaves_no_process(tmp_path):
+    ended = two(tmp_path, SPOILED, limit={"steps": 1000})
     assert ended.exit_code == 1
     assert (ended.failed.reason, ended.failed.stage) == ("killed", "train")
     assert ended.failed.message == "rank 1 of 2: ended by SIGKILL without a word"
-    left = [each for each in psutil.process_iter(["cmdline"]) if str(script) in (each.info["cmdline"] or ())]
+    script = str(tmp_path / "own.py")
+    left = [each for each in psutil.process_iter(["cmdline"]) if script in (each.info["cmdline"] or ())]
     assert left == []
 
 
 def test_a_machine_whose_own_name_has_no_address_is_refused_before_horovod_dies_of_it():
-    done = ran("-c", NAMELESS, python=need_stack("horovod"), environ={"PYTHONPATH": str(WORKLOADS)})
+    done = ran("-c", NAMELESS, python=need_stack("horovod"))
     assert done.returncode == 1
     assert "this machine's own name, which has no address: add it to /etc/hosts" in done.stderr
 
 
 IN_STEP = """
-import os, sys
-sys.path.insert(0, {workloads!r})
+import os
 from pathlib import Path
 from parts import launcher, trial as trial_part
 from frameworks.horovod import cifar_resnet44_horovod as own
@@ -101,10 +97,8 @@ if __name__ == "__main__":
 """
 
 
-def test_two_ranks_of_resnet44_keep_one_set_of_weights_on_different_images(tmp_path, monkeypatch):
-    script = tmp_path / "in_step.py"
-    script.write_text(IN_STEP.format(workloads=str(WORKLOADS), folder=str(tmp_path)))
-    found = two(tmp_path, monkeypatch, script, limit={"steps": 3}).measured
+def test_two_ranks_of_resnet44_keep_one_set_of_weights_on_different_images(tmp_path):
+    found = two(tmp_path, IN_STEP.format(folder=str(tmp_path)), limit={"steps": 3}).measured
     weights = [(tmp_path / rank).read_text() for rank in ("0", "1")]
     assert weights[0] == weights[1]
     assert found.structure == {"parameters": 662826, "classes": 10}

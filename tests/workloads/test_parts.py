@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from harness.files import unit_hash
-from tests.helpers.workload_runner import WORKLOADS, ran
+from tests.helpers.workload_runner import printed
 
 pytestmark = pytest.mark.torch
 
-HEAD = f"""
-import json, sys
+HEAD = """
+import json
 from types import SimpleNamespace
 from unittest import mock
-sys.path.insert(0, {str(WORKLOADS)!r})
 import torch
 from parts.trial import Failed
 
@@ -34,9 +33,7 @@ def tell(value):
 
 def in_torch(code: str, *modules: str) -> Any:
     """What the code tells, run beside the workloads' modules."""
-    done = ran("-c", HEAD + code, modules=modules)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(printed(HEAD + code, modules=modules)[-1])
 
 
 CLOCK = """

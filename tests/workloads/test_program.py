@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from harness.record import Series
 from harness.summary.statistics import summarise
 from tests.helpers import wait_for
 from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, ran, repository
-from tests.helpers.workload_runner import WORKLOADS, module
+from tests.helpers.workload_runner import WORKLOADS, module, printed
 
 child, program = module("parts.program.child"), module("program")
 reading = module("parts.program.reading")
@@ -199,15 +200,39 @@ def test_a_program_that_does_not_train_says_so_in_one_sentence(tmp_path, source,
     assert str(tmp_path) not in ended.failed.message
 
 
-def test_a_program_that_cannot_be_started_is_named(tmp_path):
-    ended = run_of(tmp_path, command=["no-such-program", "{steps}"])
-    assert ended.failed.message == "'no-such-program' cannot be started (No such file or directory)"
-
-
-def test_a_command_that_needs_what_the_plan_does_not_say_is_refused(tmp_path):
-    failed = run_of(tmp_path, command=["python", "{image_size}"]).failed
-    assert failed.reason == "unsupported"
-    assert failed.message == "its command needs 'image_size', and the plan has none"
+@pytest.mark.parametrize(
+    ("told", "reason", "message"),
+    [
+        (
+            {"command": ["no-such-program", "{steps}"]},
+            "error",
+            "'no-such-program' cannot be started (No such file or directory)",
+        ),
+        (
+            {"command": ["python", "{image_size}"]},
+            "unsupported",
+            "its command needs 'image_size', and the plan has none",
+        ),
+        (
+            {
+                "input": {"data": "mnist", "file": "x", "at": "in/x"},
+                "data": "real",
+                "asked": {"data": "generated"},
+            },
+            "bad-data",
+            "no data can replace 'mnist': it has to be fetched",
+        ),
+        (
+            {"prepare": [["python", "-c", "raise ValueError('no text')"]]},
+            "error",
+            "' ended with code 1; its last line: ValueError: no text",
+        ),
+    ],
+)
+def test_a_program_that_cannot_begin_says_what_it_lacks(tmp_path, told, reason, message):
+    failed = run_of(tmp_path, **told).failed
+    assert failed.reason == reason
+    assert message in failed.message
 
 
 def test_another_tree_than_was_published_is_not_run(tmp_path):
@@ -251,10 +276,11 @@ def test_a_program_that_is_stopped_takes_all_that_it_started_along(tmp_path):
 
 
 def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
-    code = f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts.program import child; "
+    code = "import sys; from parts.program import child; "
     sleeps = f"[sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(600)  # {tmp_path}']"
     code += f"child.run({sleeps}, '.', None, 600, lambda line, at: print(line, flush=True) or True)"
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    environ = {**os.environ, "PYTHONPATH": str(WORKLOADS)}
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environ)
     assert parent.stdout.readline() == b"1\n"
     parent.kill()
     parent.wait()
@@ -265,14 +291,11 @@ def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
 
 def test_a_program_whose_lines_end_is_stopped_after_the_patience_for_it_and_blanks_are_no_lines():
     endless = "import time; print('begins')\\nwhile True: print(' ', flush=True); time.sleep(0.05)"
-    code = (
-        f"import sys; sys.path.insert(0, {str(WORKLOADS)!r}); from parts.program import child; heard = []; "
-    )
+    code = "import sys; from parts.program import child; heard = []; "
     code += "hear = lambda line, at: heard.append(line) or True; "
     code += f"program = [sys.executable, '-c', \"{endless}\"]; "
     code += "print(child.run(program, '.', None, 60, hear, patience=lambda: 1.0).code, heard)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "None ['begins']\n", done.stderr
+    assert printed(code, python=sys.executable) == ["None ['begins']"]
 
 
 def test_many_lines_and_control_characters_keep_the_log_short_and_the_figures_right(tmp_path):
@@ -300,20 +323,6 @@ def test_the_input_lies_in_the_copy_and_what_prepares_it_runs_before(tmp_path):
     measured = run_of(tmp_path, source, **told, asked={"data": "generated"}).measured
     assert (measured.data.name, measured.data.source) == ("tiny-shakespeare", "generated")
     assert measured.data.sha256 is None
-
-
-def test_data_that_nothing_stands_in_for_has_to_be_there(tmp_path):
-    told = {"input": {"data": "mnist", "file": "x", "at": "in/x"}, "data": "real"}
-    failed = run_of(tmp_path, **told, asked={"data": "generated"}).failed
-    assert (failed.reason, failed.message) == (
-        "bad-data",
-        "no data can replace 'mnist': it has to be fetched",
-    )
-
-
-def test_what_prepares_and_fails_ends_the_trial(tmp_path):
-    failed = run_of(tmp_path, prepare=[["python", "-c", "raise ValueError('no text')"]]).failed
-    assert failed.message.endswith("ended with code 1; its last line: ValueError: no text")
 
 
 def test_a_tree_has_the_id_that_git_gives_it(tmp_path):

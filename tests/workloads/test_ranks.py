@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, run, trial
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, run, tiny_classifier
 
 pytestmark = pytest.mark.torch
 
@@ -20,15 +21,9 @@ pytestmark = pytest.mark.torch
 TOLERANCE = 1e-5
 
 
-def tiny(**told):
-    """timm's smallest ConvNeXt, which has no batch norm: its loss is that of the global batch."""
-    asked = {"model": "timm/convnext_atto", "image_size": 32, "batch_size": 2, "gpus": 2}
-    asked |= {"protocol": "synthetic/1", "data": "synthetic", "data_mode": "cached", "limit": {"steps": 5}}
-    return trial("convnet", **{**asked, **told, "options": {"classes": 10, **told.get("options", {})}})
-
+tiny = partial(tiny_classifier, gpus=2)
 
 SPOILED = """
-import sys; sys.path.insert(0, {workloads!r})
 from parts import trial as trial_part
 import os, signal
 from parts import launcher
@@ -48,13 +43,7 @@ if __name__ == "__main__":
     launcher.settle()
     trial_part.main(convnet.run)
 """
-
-
-def spoiled(folder: Path, spoil: str) -> Path:
-    """The workload with a line of its own in rank 1's step."""
-    script = folder / "spoiled.py"
-    script.write_text(SPOILED.format(workloads=str(WORKLOADS), spoil=spoil))
-    return script
+"""The workload with a line of its own in rank 1's step."""
 
 
 def left(folder: Path) -> list[int]:
@@ -112,8 +101,7 @@ def test_copies_that_run_each_for_itself_are_trained_apart_at_the_same_time(tmp_
     ],
 )
 def test_a_rank_that_dies_is_named_and_leaves_no_process(spoil, reason, message, tmp_path):
-    script = spoiled(tmp_path, spoil)
-    ended = run(tmp_path, tiny(limit={"steps": 1000}), script=script)
+    ended = run(tmp_path, tiny(limit={"steps": 1000}), code=SPOILED.format(spoil=spoil))
     assert ended.exit_code == 1
     assert (ended.failed.reason, ended.failed.stage) == (reason, "train")
     assert ended.failed.message.startswith(f"rank 1 of 2: {message}")

@@ -6,20 +6,14 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, ran, run, trial
+from tests.helpers.workload_runner import printed, run, tiny_resnet44
 
 pytestmark = pytest.mark.torch
-
-
-def tiny(**told):
-    asked = {"model": "resnet44", "batch_size": 4, "limit": {"steps": 2, "valid_batches": 1}}
-    return trial("cifar_resnet44", **{**asked, **told})
 
 
 RANKS = """
 import json, sys
 from types import SimpleNamespace
-sys.path.insert(0, sys.argv[1])
 import torch
 from torch import distributed, multiprocessing
 from cifar_resnet44 import resnet44
@@ -56,8 +50,8 @@ def rank(number, folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    multiprocessing.start_processes(rank, (sys.argv[2],), RANKS, start_method="fork")
-    real = torch.load(f"{sys.argv[2]}/0.pt", weights_only=True)
+    multiprocessing.start_processes(rank, (sys.argv[1],), RANKS, start_method="fork")
+    real = torch.load(f"{sys.argv[1]}/0.pt", weights_only=True)
     virtual, whole = stepped(Place(), RANKS), stepped(Place(), 1)
     def apart(one, other):
         pairs = [(one[name], other[name]) for name in one if one[name].is_floating_point()]
@@ -67,17 +61,13 @@ if __name__ == "__main__":
 
 
 def test_a_step_of_three_virtual_ranks_is_one_of_three_real_ranks(tmp_path):
-    script = tmp_path / "ranks.py"
-    script.write_text(RANKS)
-    done = ran(script, WORKLOADS, tmp_path)
-    assert done.returncode == 0, done.stderr
-    virtual, one_large_batch = json.loads(done.stdout.splitlines()[-1])
+    virtual, one_large_batch = json.loads(printed(RANKS, str(tmp_path))[-1])
     assert virtual < 1e-10, "weights, and the statistics of rank 0"
     assert one_large_batch > 1e-3, "batch norm over the whole batch is another step"
 
 
 def test_the_network_has_the_study_s_parameters_and_an_epoch_is_that_of_all_virtual_ranks(tmp_path):
-    found = run(tmp_path, tiny(options={"virtual_ranks": 3, "train_images": 100})).measured
+    found = run(tmp_path, tiny_resnet44(options={"virtual_ranks": 3, "train_images": 100})).measured
     assert found.structure == {"parameters": 662826, "classes": 10}
     assert (found.samples_per_step, found.protocol.steps_per_epoch, found.protocol.epochs) == (12, 8, 40)
     assert found.notes == ("3 virtual ranks on one device; batch norm: each by itself",)
@@ -87,20 +77,7 @@ def test_the_network_has_the_study_s_parameters_and_an_epoch_is_that_of_all_virt
 
 def test_two_processes_share_epochs_and_a_validation_of_unequal_parts(tmp_path):
     limit = {"steps": 2, "valid_batches": 1}
-    found = run(tmp_path, tiny(gpus=2, options={"train_images": 100}, limit=limit)).measured
+    found = run(tmp_path, tiny_resnet44(gpus=2, options={"train_images": 100}, limit=limit)).measured
     assert (found.parallel, len(found.ranks), found.samples_per_step) == ("ddp", 2, 8)
     assert found.protocol.steps_per_epoch == 12
     assert found.epochs[0].valid_batches == 1
-
-
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        ({"gpus": 2, "options": {"virtual_ranks": 2}}, "2 virtual ranks on 2 devices"),
-        ({"gpus": 2, "options": {"parallel": "dp"}}, "DataParallel, which needs GPUs; take 'ddp'"),
-        ({"gpus": 2, "options": {"sync_batchnorm": True}}, "needs one process a GPU"),
-        ({"batch_size": 64, "options": {"train_images": 32}}, "an epoch has no whole batch"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused_by_name(told, words, tmp_path):
-    assert words in run(tmp_path, tiny(**told)).failed.message

@@ -6,23 +6,13 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, ran, run, trial
+from tests.helpers.workload_runner import printed, run, tiny_mlp, tiny_mnist
 
 pytestmark = pytest.mark.torch
 
 
-def tiny_mlp(**told):
-    asked = {"model": "mlp", "data": "synthetic", "data_mode": "cached", "batch_size": 8, "limit": {}}
-    return trial("tensorcore_mlp", **{**asked, "options": {"width": 64}, **told})
-
-
-def tiny_cnn(**told):
-    return trial("mnist_cnn", **{"model": "cnn", "batch_size": 32, "limit": {"steps": 3}, **told})
-
-
 COUNTED = """
 import json, sys
-sys.path.insert(0, sys.argv[1])
 import torch
 from torch.profiler import ProfilerActivity, profile
 import tensorcore_mlp as mlp
@@ -44,7 +34,7 @@ def counted(width, batch_size, layers):
             peak = max(peak, live)
     return peak + sum(4 * weight.numel() for weight in model.parameters())
 
-print(json.dumps([counted(*size) for size in json.loads(sys.argv[2])]))
+print(json.dumps([counted(*size) for size in json.loads(sys.argv[1])]))
 """
 
 
@@ -60,15 +50,13 @@ def peak_bytes(width, batch_size, layers=3, batches=50):
 
 def test_the_published_peak_is_what_the_arithmetic_gives_and_what_torch_s_allocator_counts():
     sizes = [(512, 64, 3), (256, 128, 3), (256, 32, 4)]
-    done = ran("-c", COUNTED, WORKLOADS, json.dumps(sizes))
-    assert done.returncode == 0, done.stderr
     data, parameters, activation = 838_860_800, 201_375_744, 8_388_608
     assert data == 2 * 50 * 512 * 4096 * 4
     assert parameters == 3 * (4096 * 4096 + 4096) * 4
     assert 8 * activation == 4096 * 4096 * 4, "one weight's gradient is eight of the thirteen"
     assert peak_bytes(4096, 512) == data + 2 * parameters + 13 * activation + 17_408 == 1_350_681_600
     # A CPU's allocator does not round, so it is below by the two 512-byte blocks of a loss and its gradient.
-    for size, counted in zip(sizes, json.loads(done.stdout.splitlines()[-1]), strict=True):
+    for size, counted in zip(sizes, json.loads(printed(COUNTED, json.dumps(sizes))[-1]), strict=True):
         predicted = peak_bytes(*size, batches=0)
         assert predicted - 1024 < counted <= predicted
 
@@ -118,23 +106,9 @@ def test_warming_changes_no_value_that_is_computed(tmp_path):
 
 @pytest.mark.parametrize("mode", ["host", "device"])
 def test_the_small_network_is_the_study_s_in_every_data_mode(mode, tmp_path):
-    found = run(tmp_path, tiny_cnn(data_mode=mode)).measured
+    found = run(tmp_path, tiny_mnist(data_mode=mode)).measured
     assert found.structure == {"parameters": 1199882, "classes": 10}
     assert (found.protocol.steps_per_epoch, found.protocol.epochs) == (1875, 20)
     assert (found.window.steps, found.window.samples) == (3, 96)
     assert found.precision.output_dtypes == {"float32": 4}
     assert (found.data.distinct_batches, found.data.looked_at_batches) == (3, 3)
-
-
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        ({"precision": "fp16-master"}, "precision 'fp16-master' is not known"),
-        ({"model": "LeNet"}, "model 'LeNet' is not known; there are: cnn"),
-        ({"options": {"workers": 2}}, "option 'workers' is not known; there are: none"),
-    ],
-)
-def test_what_the_study_does_not_have_is_refused_by_name(told, words, tmp_path):
-    failed = run(tmp_path, tiny_cnn(**told)).failed
-    assert failed.reason == "unsupported"
-    assert words in failed.message

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.helpers.workload_runner import WORKLOADS, need_stack, ran, run, trial
+from tests.helpers.workload_runner import WORKLOADS, need_stack, printed, run, trial
 
 pytestmark = pytest.mark.tensorflow
 SCRIPT = WORKLOADS / "frameworks" / "tensorflow" / "cifar_resnet44_tensorflow.py"
@@ -14,8 +14,6 @@ NAMES = {"keras-tensorflow": "Keras", "tensorflow": "TensorFlow"}
 
 
 SMALL = """
-import sys
-sys.path.insert(0, {workloads!r})
 from parts import trial
 from frameworks.tensorflow import cifar_resnet44_tensorflow as cifar_resnet44, resnet44
 resnet44.BLOCKS_PER_STAGE, resnet44.PARAMETERS = 1, 78_186
@@ -25,20 +23,17 @@ if __name__ == "__main__":
 """The workload with one block a stage: its graphs are made in a fifth of the time."""
 
 
-def ended(folder, monkeypatch, framework, *, whole=False, **told):
-    monkeypatch.setenv("PYTHONPATH", str(WORKLOADS))
-    small = folder / "small.py"
-    small.write_text(SMALL.format(workloads=str(WORKLOADS)))
+def ended(folder, framework, *, whole=False, **told):
     options = {"framework": framework, "train_images": 100}
     asked = {"model": "resnet44", "batch_size": 4, "data_mode": "host", "options": options, **told}
     found = trial("cifar_resnet44", timeout_seconds=280.0, **asked)
-    return run(folder, found, script=SCRIPT if whole else small, python=need_stack("tensorflow"))
+    return run(folder, found, code="" if whole else SMALL, script=SCRIPT, python=need_stack("tensorflow"))
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("framework", NAMES)
-def test_two_logical_devices_train_the_network_of_the_protocol(tmp_path, monkeypatch, framework):
-    found = ended(tmp_path, monkeypatch, framework, whole=True, gpus=2).measured
+def test_two_logical_devices_train_the_network_of_the_protocol(tmp_path, framework):
+    found = ended(tmp_path, framework, whole=True, gpus=2).measured
     assert (found.framework.name, found.parallel) == (NAMES[framework], "dp")
     assert found.structure == {"parameters": 662826, "classes": 10}
     assert (found.window.steps, found.window.samples, found.samples_per_step) == (3, 24, 8)
@@ -50,20 +45,19 @@ def test_two_logical_devices_train_the_network_of_the_protocol(tmp_path, monkeyp
     assert {probe.reads_as for probe in found.precision.probes} == {"fp32-ieee"}
 
 
-def test_the_protocols_epochs_end_it_where_no_limit_does(tmp_path, monkeypatch):
-    found = ended(tmp_path, monkeypatch, "keras-tensorflow", limit={"epochs": 2, "valid_batches": 1}).measured
+def test_the_protocols_epochs_end_it_where_no_limit_does(tmp_path):
+    found = ended(tmp_path, "keras-tensorflow", limit={"epochs": 2, "valid_batches": 1}).measured
     assert [(epoch.steps, epoch.valid_batches) for epoch in found.epochs] == [(25, 1), (25, 1)]
     assert (found.parallel, found.ranks, found.protocol.stopped_by) == (None, (), "epochs")
 
 
-def test_data_on_the_device_is_refused_in_one_sentence(tmp_path, monkeypatch):
-    failed = ended(tmp_path, monkeypatch, "tensorflow", data_mode="device").failed
+def test_data_on_the_device_is_refused_in_one_sentence(tmp_path):
+    failed = ended(tmp_path, "tensorflow", data_mode="device").failed
     assert failed.reason == "unsupported" and "data mode" in failed.message
 
 
 ALIKE = """
-import sys, json
-sys.path.insert(0, {workloads!r})
+import json
 from frameworks.tensorflow import cifar_resnet44_tensorflow as own, tensorflow_device as device, resnet44
 import numpy as np, tensorflow as tf
 resnet44.BLOCKS_PER_STAGE, resnet44.PARAMETERS = 1, 78_186
@@ -73,7 +67,7 @@ images = draw.randint(0, 256, (8, 32, 32, 3)).astype(np.uint8)
 labels = draw.randint(0, 10, 8).astype(np.int32)
 mean = np.full((32, 32, 3), 0.5, np.float32)
 resnet44.Prepared.call = lambda self, images, training=False: tf.cast(images, tf.float32) / 255 - self.mean
-weights, found = None, {{}}
+weights, found = None, {}
 for kind in (own.Mirrored, own.Fitted):
     training = kind(devices, mean)
     if weights is None:
@@ -90,9 +84,7 @@ print(json.dumps(found))
 
 
 def test_both_ways_take_the_same_step_over_two_devices():
-    python = need_stack("tensorflow")
-    done = ran("-c", ALIKE.format(workloads=str(WORKLOADS)), python=python)
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(printed(ALIKE, python=need_stack("tensorflow"))[-1])
     (loss, moved, weights), (fitted_loss, fitted_moved, fitted) = found["Mirrored"], found["Fitted"]
     assert fitted_loss == pytest.approx(loss, abs=0.001)
     assert fitted == pytest.approx(weights, rel=1e-5)
@@ -100,8 +92,7 @@ def test_both_ways_take_the_same_step_over_two_devices():
 
 
 SHIFTED = """
-import sys, json
-sys.path.insert(0, {workloads!r})
+import json
 from frameworks.tensorflow import resnet44
 import numpy as np
 image = np.arange(32 * 32 * 3).reshape(1, 32, 32, 3).astype(np.float32) / 16
@@ -118,6 +109,5 @@ print(json.dumps([len(seen), float(plain.max())]))
 
 
 def test_training_images_are_shifted_with_their_edge_repeated_and_flipped():
-    done = ran("-c", SHIFTED.format(workloads=str(WORKLOADS)), python=need_stack("tensorflow"))
-    seen, most = json.loads(done.stdout.splitlines()[-1])
+    seen, most = json.loads(printed(SHIFTED, python=need_stack("tensorflow"))[-1])
     assert 80 < seen <= 98 and most == pytest.approx(3071 / 16 / 255)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -15,23 +16,21 @@ from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.here import results_here
 
-CONTEXT = PlanContext("cuda", "cuda", None, {"cifar-100": "real", "wikitext-2": "real"}, {})
+REAL = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare", "chestxray"), "real")
 PUBLISHED = {("cifar_fastai", "published/1", "resnet50", "fp32-ieee", 1): Length(4578.0, 30)}
 
 
-@pytest.fixture(scope="module")
-def mission():
-    return plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), CONTEXT, 1)
+@cache
+def planned(name, kind="cuda", environment=None):
+    context = PlanContext(kind, environment or kind, None, REAL, {"resnet18": True})
+    return plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
 
 
-def pick(planned, role, precision="fp32-ieee"):
-    return next(
-        item
-        for item in planned
-        if item.role == role
-        and item.trial.asked.variant.model == "resnet50"
-        and item.trial.asked.variant.precision == precision
-    )
+def pick(role):
+    """The first of mission's trials of ResNet-50 in fp32 that has this role."""
+    wanted = ("resnet50", "fp32-ieee")
+    variants = ((item, item.trial.asked.variant) for item in planned("mission") if item.role == role)
+    return next(item for item, variant in variants if (variant.model, variant.precision) == wanted)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +43,9 @@ def pick(planned, role, precision="fp32-ieee"):
     ],
 )
 def test_a_trial_takes_its_cap_the_card_s_own_figure_or_a_published_one_and_its_setup(
-    mission, role, own, setup, seconds
+    role, own, setup, seconds
 ):
-    item = pick(mission, role)
+    item = pick(role)
     figures = {estimate.duration_row(item.trial.asked): Length(900.0 / 224**2, 30)} if own else {}
     known = estimate.Speeds(own=figures, published=PUBLISHED, setup_seconds=setup)
     assert estimate.estimate_seconds(item, known) == pytest.approx(seconds)
@@ -66,15 +65,19 @@ def model(kind, name, power=None):
 
 
 def hours(name, kind, speeds, environment=None, **wanted):
-    data = dict.fromkeys(("cifar-10", "cifar-100", "wikitext-2", "tiny-shakespeare", "chestxray"), "real")
-    context = PlanContext(kind, environment or kind, None, data, {})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
     return {
         round(estimate.estimate_seconds(item, speeds) / 3600, 2)
-        for item in planned
+        for item in planned(name, kind, environment)
         if all(getattr(item.trial.asked.variant, field, None) == value for field, value in wanted.items())
         and item.trial.asked.variant.limit.seconds is None
     }
+
+
+def seconds_of(items):
+    """What trials and their warm-ups take where nothing is known of their speed."""
+    unknown = estimate.Speeds()
+    trials = sum(estimate.estimate_seconds(item, unknown) for item in items)
+    return trials + estimate.warm_up_seconds(items, unknown)
 
 
 EPYC = model("cpu", "AMD EPYC of 2 cores", 2)
@@ -153,38 +156,28 @@ def test_a_session_s_own_records_go_before_what_was_known():
     ("name", "kind", "seconds"), [("mission", "cuda", 0), ("mission", "rocm", 40), ("quick", "cpu", 0)]
 )
 def test_a_short_trial_fills_the_caches_of_each_variant_where_something_compiles(name, kind, seconds):
-    context = PlanContext(kind, kind, None, CONTEXT.sources, {})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, 1)
-    variants = {item.trial.id.rpartition("-")[2] for item in planned}
-    assert 1 < len(variants) < len(planned)
-    assert estimate.warm_up_seconds(planned, estimate.Speeds()) == seconds * len(variants)
+    trials = planned(name, kind)
+    variants = {item.trial.id.rpartition("-")[2] for item in trials}
+    assert 1 < len(variants) < len(trials)
+    assert estimate.warm_up_seconds(trials, estimate.Speeds()) == seconds * len(variants)
 
 
 def test_what_is_compiled_on_a_gpu_fills_its_caches_first():
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "surf"), replace(CONTEXT, sources={}), 1)
-    assert {each.trial.asked.variant.profile for each in planned if estimate.warms_up(each.trial)} == {
-        "tuned"
-    }
+    warmed = [item for item in planned("surf") if estimate.warms_up(item.trial)]
+    assert {item.trial.asked.variant.profile for item in warmed} == {"tuned"}
 
 
 @pytest.mark.parametrize(("kind", "trials", "minutes"), [("cuda", 6, 7), ("rocm", 6, 10), ("cpu", 6, 4)])
 def test_a_check_of_one_card_is_two_fresh_processes_of_each_work_in_minutes(kind, trials, minutes):
-    planned = plan_file.plan_trials(
-        plan_file.load_plan(ROOT, "card"), PlanContext(kind, kind, None, {}, {}), 1
-    )
-    able, out = capability.split_supported(planned, kind, None, 1)
+    able, out = capability.split_supported(planned("card", kind), kind, None, 1)
     assert len(able) == trials
     assert {line.what for line in out} == (set() if kind == "cpu" else {f"{n} GPUs" for n in (2, 4, 8)})
-    known = estimate.Speeds()
-    assert (
-        sum(estimate.estimate_seconds(item, known) for item in able) + estimate.warm_up_seconds(able, known)
-        <= 60 * minutes
-    )
+    assert seconds_of(able) <= 60 * minutes
 
 
 def test_a_check_of_the_card_has_no_warm_up_before_it():
-    check = plan_file.plan_trials(plan_file.load_plan(ROOT, "card"), CONTEXT, 1)
-    assert {item.trial.asked.workload for item in check if not estimate.warms_up(item.trial)} >= {"card"}
+    cold = [item for item in planned("card") if not estimate.warms_up(item.trial)]
+    assert {item.trial.asked.workload for item in cold} >= {"card"}
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(40, "40 s"), (720, "12 min"), (12_600, "3.5 h")])
@@ -200,11 +193,11 @@ def test_a_duration_is_shown_in_the_unit_a_person_would_use(seconds, says):
         (None, {}),
     ],
 )
-def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, left):
+def test_what_a_card_lacks_is_left_out_with_the_reason(architecture, left):
     card = Gpu(index=0, vendor="NVIDIA", name="RTX", architecture=architecture)
-    kept, out = capability.split_supported(mission, "cuda", card)
+    kept, out = capability.split_supported(planned("mission"), "cuda", card)
     assert {item.what: item.reason for item in out} == left
-    assert len(kept) + sum(item.trials for item in out) == len(mission)
+    assert len(kept) + sum(item.trials for item in out) == len(planned("mission"))
 
 
 @pytest.mark.parametrize(
@@ -212,17 +205,10 @@ def test_what_a_card_lacks_is_left_out_with_the_reason(mission, architecture, le
     [("6.1", {"default"}), ("7.0", {"default", "tuned"}), (None, {"default", "tuned"})],
 )
 def test_nothing_is_compiled_on_a_card_that_the_compiler_has_no_code_for(architecture, kept):
-    planned = plan_file.plan_trials(
-        plan_file.load_plan(ROOT, "surf"), plan_file.PlanContext("cuda", "cuda", None, {}, {}), 1
-    )
     card = Gpu(index=0, vendor="NVIDIA", name="GTX", architecture=architecture)
-    able, out = capability.split_supported(planned, "cuda", card)
-    compiled = {
-        item.trial.asked.variant.profile
-        for item in able
-        if item.trial.asked.variant.options.get("compile") is not False
-    }
-    assert compiled == kept
+    able, out = capability.split_supported(planned("surf"), "cuda", card)
+    variants = [item.trial.asked.variant for item in able]
+    assert {each.profile for each in variants if each.options.get("compile") is not False} == kept
     assert ("compiled" in {item.what for item in out}) == (architecture == "6.1")
 
 
@@ -248,9 +234,7 @@ def test_nothing_is_planned_that_the_workloads_refuse(kind, architecture, tf32, 
     ("kind", "cards", "kept"), [("cuda", 1, []), ("rocm", 4, [2, 4]), ("cuda", 8, [2, 4, 8]), ("cpu", 0, [2])]
 )
 def test_what_several_devices_reach_together_is_planned_only_where_there_are_several(kind, cards, kept):
-    loaded = plan_file.load_plan(ROOT, "ceilings")
-    planned = plan_file.plan_trials(loaded, plan_file.PlanContext(kind, kind, None, {}, {}), 1)
-    able, out = capability.split_supported(planned, kind, None, cards)
+    able, out = capability.split_supported(planned("ceilings", kind), kind, None, cards)
     variants = [item.trial.asked.variant for item in able if item.model == "all-reduce"]
     assert sorted({variant.gpus for variant in variants}) == kept
     assert len(variants) == 3 * len(kept)
@@ -261,19 +245,15 @@ def test_what_several_devices_reach_together_is_planned_only_where_there_are_sev
 
 @pytest.mark.parametrize(("native", "trials", "minutes"), [(("bf16",), 12, 5), ((), 6, 3), (None, 12, 5)])
 def test_a_first_look_takes_minutes_on_two_cores_and_leaves_out_what_they_emulate(native, trials, minutes):
-    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
-    able, out = capability.split_supported(planned, "cpu", None, 0, cpu=Cpu(native_16_bit=native))
+    quick, cpu = planned("quick", "cpu"), Cpu(native_16_bit=native)
+    able, out = capability.split_supported(quick, "cpu", None, 0, cpu=cpu)
     assert len(able) == trials
     assert sum(left.trials for left in out) == 12 - trials
-    assert sum(estimate.estimate_seconds(item, estimate.Speeds()) for item in able) <= 60 * minutes
+    assert seconds_of(able) <= 60 * minutes
 
 
 def test_a_first_look_takes_six_minutes_at_most_on_a_gpu():
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CONTEXT, 1)
-    known = estimate.Speeds()
-    seconds = sum(estimate.estimate_seconds(item, known) for item in planned)
-    assert seconds + estimate.warm_up_seconds(planned, known) <= 360
+    assert seconds_of(planned("quick")) <= 360
 
 
 @pytest.mark.parametrize(
@@ -292,11 +272,8 @@ def test_a_cpu_emulates_the_16_bit_types_that_it_does_not_compute_in(precision, 
 
 
 def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
-    context = PlanContext("cpu", "cpu", None, CONTEXT.sources, {"resnet18": True})
-    planned = plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), context, 1)
-    able, out = capability.split_supported(
-        planned, "cpu", None, 0, cpu=Cpu(native_16_bit=()), by_name=("amp-bf16",)
-    )
+    quick, cpu = planned("quick", "cpu"), Cpu(native_16_bit=())
+    able, out = capability.split_supported(quick, "cpu", None, 0, cpu=cpu, by_name=("amp-bf16",))
     assert (len(able), out) == (12, ())
     kept, out = budget.keep_wanted(
         able, lambda item: "bf16" in item.trial.asked.variant.precision, "others", "-"
@@ -305,8 +282,8 @@ def test_what_a_cpu_emulates_is_planned_where_it_is_asked_for_by_name():
     assert len(kept) + sum(left.trials for left in out) == 12
 
 
-def test_only_where_nothing_is_known_of_a_duration_its_time_out_stands_in(mission):
-    full, capped = pick(mission, "full"), pick(mission, "timing")
+def test_only_where_nothing_is_known_of_a_duration_its_time_out_stands_in():
+    full, capped = pick("full"), pick("timing")
     short = replace(full, trial=full.trial.model_copy(update={"timeout_seconds": 600.0}))
     known = estimate.Speeds(published=PUBLISHED)
     assert estimate.is_time_out(short, estimate.Speeds())

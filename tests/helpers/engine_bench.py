@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ import pytest
 from harness.engine.choose import search_engines
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
-from harness.engine.interface import Exit, Handle
+from harness.engine.interface import Engine, Exit, Handle
 from harness.record import TrialRequest, TrialSpec, Variant
+from tests.helpers import wait_for
 from tests.helpers.checks import require
 
 SESSION = "20261120-0a1b2c"
@@ -57,6 +57,18 @@ def laid_out(spec: RunSpec, script: str = "") -> RunSpec:
     return spec
 
 
+def exit_of(engine: Engine, handle: Handle, work: Path, seconds: float = 30) -> Exit:
+    """How a trial ends, once it has."""
+
+    def ended() -> Exit | None:
+        state = engine.poll(handle, work)
+        return state if isinstance(state, Exit) else None
+
+    found = wait_for(ended, seconds)
+    assert found is not None
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Bench:
     """One engine with the test image in it, and a folder to work in."""
@@ -71,21 +83,11 @@ class Bench:
         return laid_out(run_spec(self.folder, image_id=image_id, user=user, **changes), script)
 
     def ended(self, handle: Handle, engine: DockerEngine | None = None, seconds: float = 30) -> Exit:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            state = (engine or self.engine).poll(handle, self.folder)
-            if isinstance(state, Exit):
-                return state
-            time.sleep(0.05)
-        raise AssertionError(f"the trial still runs after {seconds} s")
+        return exit_of(engine or self.engine, handle, self.folder, seconds)
 
     def said(self, handle: Handle, word: str) -> None:
         """Waits until the trial has printed a word."""
-        for _ in range(200):
-            if word.encode() in self.api.logs(handle.container):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"the trial never said '{word}'")
+        wait_for(lambda: word.encode() in self.api.logs(handle.container), 10)
 
 
 def connection(kind: str):

@@ -119,21 +119,26 @@ def run(
     if code:
         script = folder / "own.py"
         script.write_text(code)
-    for name in ("in", "out", "cache"):
-        (folder / name).mkdir(exist_ok=True)
-    (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
-    folders = {"IN": folder / "in", "OUT": folder / "out", "CACHE": folder / "cache", "DATA": data or folder}
-    workload, environ = asked.asked.workload, {f"GPUDYNO_{name}": str(path) for name, path in folders.items()}
-    if asked.asked.variant.gpus > 1:
-        environ["TMPDIR"] = str(folder)  # torch keeps a folder of each launch
+    workload = asked.asked.workload
     done = ran(
         script or WORKLOADS / f"{workload}.py",
         python=python,
-        environ=environ,
+        environ=lay_out(folder, asked, data),
         modules=("fastai.vision.all",) if workload == "cifar_fastai" else (),
         generated=GENERATED.get(workload) if asked.asked.data == "generated" else None,
     )
     return collect(folder / "out", done.returncode, done.stderr)
+
+
+def lay_out(folder: Path, asked: TrialSpec, data: str = "") -> dict[str, str]:
+    """What tells a process of a trial's folders, which it makes."""
+    for name in ("in", "out", "cache"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "in" / "trial.json").write_text(asked.canonical(), encoding="utf-8")
+    folders = {"IN": folder / "in", "OUT": folder / "out", "CACHE": folder / "cache", "DATA": data or folder}
+    environ = {f"GPUDYNO_{name}": str(path) for name, path in folders.items()}
+    # torch keeps a folder of each launch.
+    return {**environ, "TMPDIR": str(folder)} if asked.asked.variant.gpus > 1 else environ
 
 
 def ran(

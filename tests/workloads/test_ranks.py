@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import time
 from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.helpers.workload_runner import PYTHON, WORKLOADS, run, tiny_classifier
+from tests.helpers import wait_for
+from tests.helpers.workload_runner import PYTHON, WORKLOADS, lay_out, run, tiny_classifier
 
 pytestmark = pytest.mark.torch
 
@@ -111,38 +110,15 @@ def test_a_rank_that_dies_is_named_and_leaves_no_process(spoil, reason, message,
 
 def test_ranks_end_when_their_launcher_is_killed(tmp_path):
     asked = tiny(limit={"seconds": 200}, timeout_seconds=300.0)
-    for name in ("in", "out", "cache"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "in" / "trial.json").write_text(asked.canonical())
-    folders = {f"GPUDYNO_{name.upper()}": str(tmp_path / name) for name in ("in", "out", "cache")}
-    folders |= {"GPUDYNO_DATA": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environ = {**os.environ, **lay_out(tmp_path, asked), "OMP_NUM_THREADS": "1"}
     with (tmp_path / "log").open("wb") as log:
-        launcher = subprocess.Popen(
-            [PYTHON, "-B", WORKLOADS / "convnet.py"],
-            env={**os.environ, **folders, "OMP_NUM_THREADS": "1"},
-            stdout=log,
-            stderr=log,
-        )
+        command = [PYTHON, "-B", WORKLOADS / "convnet.py"]
+        launcher = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
     try:
-        trained = _wait(lambda: "progress" in _told(tmp_path / "out" / "events.jsonl"), seconds=200)
-        assert trained, (tmp_path / "log").read_text()[-2000:]
+        events = tmp_path / "out" / "events.jsonl"
+        wait_for(lambda: events.exists() and '"progress"' in events.read_text(), 40)
         assert len(left(tmp_path)) == 3
     finally:
         launcher.send_signal(signal.SIGKILL)
         launcher.wait()
-    assert _wait(lambda: left(tmp_path) == [], seconds=30)
-
-
-def _told(events: Path) -> set[str]:
-    if not events.exists():
-        return set()
-    return {json.loads(line)["event"] for line in events.read_text().splitlines()}
-
-
-def _wait(holds, *, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if holds():
-            return True
-        time.sleep(0.1)
-    return False
+    wait_for(lambda: left(tmp_path) == [])

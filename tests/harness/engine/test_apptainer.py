@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from harness.engine import apptainer
 from harness.engine.apptainer import ApptainerEngine, exec_line, find_client, require_client
 from harness.engine.container import DeviceRequest, RunSpec, User
-from harness.engine.interface import Running
 from harness.errors import DataError, MachineError, NoEngine, NotBuilt
 from harness.image.images import load_images
 from harness.image.spec import BuildSettings
@@ -26,7 +24,7 @@ from harness.settings import Settings
 from tests.helpers import ROOT
 from tests.helpers.checks import golden, golden_difference
 from tests.helpers.clone import make as make_clone
-from tests.helpers.engine_bench import CPU, laid_out, run_spec
+from tests.helpers.engine_bench import CPU, exit_of, laid_out, run_spec
 
 UNITS = ("GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000")
 PROGRAM = """#!{python}
@@ -143,8 +141,7 @@ def test_a_trial_runs_in_a_sif_of_the_image_with_its_own_variables_alone(engine,
     assert (work / "home").is_dir() and (work / "tmp").is_dir()
     assert engine.find("", work) == handle
     (asked.folders.output / "may-end").touch()
-    while isinstance(state := engine.poll(handle, work), Running):
-        time.sleep(0.05)
+    state = exit_of(engine, handle, work)
     assert (state.code, state.log) == (0, "looked around\n")
     found = json.loads((asked.folders.output / "found.json").read_text())
     words, variables = exec_line(asked, engine.program, root=os.geteuid() == 0)

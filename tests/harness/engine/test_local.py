@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from harness.engine import venv
-from harness.engine.interface import Running
 from harness.engine.venv import VenvEngine, run_alternatives
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.image.spec import venv_steps
 from harness.redact import find_leaks
 from tests.helpers import ROOT
-from tests.helpers.engine_bench import laid_out, run_spec
+from tests.helpers.engine_bench import exit_of, laid_out, run_spec
 from tests.helpers.images import IMAGES
 
 WORKLOAD = """
@@ -35,8 +33,7 @@ def test_a_trial_s_loader_can_open_its_sockets_however_long_the_clone_s_path_is(
     spec = laid_out(run_spec(work, interpreter=Path(sys.executable)), WORKLOAD)
     engine = VenvEngine(tmp_path)
     handle = engine.start(spec)
-    while isinstance(state := engine.poll(handle, work), Running):
-        time.sleep(0.05)
+    state = exit_of(engine, handle, work)
     assert state.code == 0, state.log
     told = Path((spec.folders.output / "told").read_text())
     assert told.is_relative_to(tempfile.gettempdir())
@@ -106,8 +103,7 @@ def test_what_a_trial_inherits_is_in_its_record_and_other_libraries_are_not_pinn
     spec = laid_out(run_spec(tmp_path, interpreter=Path(sys.executable)), INHERITS)
     engine = VenvEngine(ROOT)
     handle = engine.start(spec)
-    while isinstance(state := engine.poll(handle, tmp_path), Running):
-        time.sleep(0.05)
+    state = exit_of(engine, handle, tmp_path)
     assert state.code == 0, state.log
     has = json.loads((spec.folders.output / "told").read_text())
     assert "LD_PRELOAD" not in has
@@ -164,8 +160,7 @@ def test_what_a_trial_left_running_in_a_session_of_its_own_ends_with_it(tmp_path
     spec = laid_out(run_spec(tmp_path, interpreter=Path(sys.executable)), DETACHED)
     engine = VenvEngine(tmp_path)
     handle = engine.start(spec)
-    while isinstance(engine.poll(handle, tmp_path), Running):
-        time.sleep(0.05)
+    exit_of(engine, handle, tmp_path)
     child = int((spec.folders.output / "told").read_text())
     assert psutil.pid_exists(child)
     engine.forget(handle, tmp_path)

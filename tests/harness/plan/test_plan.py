@@ -8,6 +8,7 @@ import pytest
 from harness.errors import PlanError, UserError
 from harness.files import text_sha256
 from harness.plan import plan_file
+from harness.plan.order import Planned
 from harness.plan.plan_file import PlanContext
 from harness.record import DataSource, Question
 from tests.helpers import ROOT
@@ -15,6 +16,12 @@ from tests.helpers.here import claims_here
 
 DATA: dict[str, DataSource] = {"wikitext-2": "real", "cifar-100": "generated"}
 CPU = PlanContext("cpu", "cpu", "0" * 64, DATA, {"resnet18": True})
+CUDA = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
+
+
+def trials_of(name: str, seed: int = 1, context: PlanContext = CPU) -> tuple[Planned, ...]:
+    """The trials of a plan that is shipped."""
+    return plan_file.plan_trials(plan_file.load_plan(ROOT, name), context, seed)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -104,11 +111,7 @@ def test_a_file_that_cannot_be_read_hides_no_other_plan(tmp_path):
 
 def test_plan_peers_asks_for_every_side_of_the_published_throughput_tables():
     """On a card that has every precision, whatever fits; not rows that stand against their own table."""
-    context = PlanContext("cuda", "cuda", None, {}, {})
-    asked = [
-        one.trial.asked.variant
-        for one in plan_file.plan_trials(plan_file.load_plan(ROOT, "peers"), context, 1)
-    ]
+    asked = [one.trial.asked.variant for one in trials_of("peers", context=CUDA)]
     there = {(v.model, v.precision, v.batch_size, v.layout, v.image_size) for v in asked}
     against = ("lambda-v2-", "timm-program-")
     tables = [
@@ -165,29 +168,22 @@ def test_a_plan_that_is_not_there_is_refused_with_the_nearest_or_all(name, words
 
 
 def test_the_same_seed_gives_the_same_order_and_another_seed_another():
-    loaded = plan_file.load_plan(ROOT, "quick")
-    first, again, other = (plan_file.plan_trials(loaded, CPU, seed) for seed in (1, 1, 2))
+    first, again, other = (trials_of("quick", seed) for seed in (1, 1, 2))
     assert first == again
     assert [p.trial.id for p in first] != [p.trial.id for p in other]
     assert {p.trial.id for p in first} == {p.trial.id for p in other}
 
 
-def mission() -> list[plan_file.Planned]:
-    context = PlanContext("cuda", "cuda", None, {"wikitext-2": "real", "cifar-100": "real"}, {})
-    return list(plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), context, 3))
-
-
 def test_every_round_is_whole_before_the_next_begins_and_full_lengths_part_them_into_start_middle_and_end():
-    repeats = [p.trial.repeat for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 5)]
+    repeats = [item.trial.repeat for item in trials_of("quick", 5)]
     assert repeats == [1] * 4 + [2] * 4 + [3] * 4
-    roles = [item.role for item in mission() if item.role != "batch-sweep"]
+    roles = [item.role for item in trials_of("mission", 3, CUDA) if item.role != "batch-sweep"]
     runs = [role for at, role in enumerate(roles) if at == 0 or roles[at - 1] != role]
     assert runs == ["timing", "full", "timing", "full", "timing"]
 
 
 def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
-    trials = [p.trial.asked for p in plan_file.plan_trials(plan_file.load_plan(ROOT, "quick"), CPU, 1)]
-    by_workload = {asked.workload: asked for asked in trials}
+    by_workload = {item.trial.asked.workload: item.trial.asked for item in trials_of("quick")}
     assert by_workload["cifar_fastai"].data == "generated"
     assert by_workload["cifar_fastai"].weights == "pretrained"
     assert by_workload["word_lm"].data == "real"
@@ -195,9 +191,8 @@ def test_generated_data_and_missing_weights_are_part_of_what_is_asked():
 
 
 def test_another_lock_makes_another_trial():
-    loaded = plan_file.load_plan(ROOT, "quick")
-    other = PlanContext(CPU.device, CPU.environment, "1" * 64, CPU.sources, CPU.weights)
-    ids = [{p.trial.id for p in plan_file.plan_trials(loaded, context, 1)} for context in (CPU, other)]
+    locks = (CPU, replace(CPU, lock_sha256="1" * 64))
+    ids = [{item.trial.id for item in trials_of("quick", context=context)} for context in locks]
     assert not ids[0] & ids[1]
 
 
@@ -205,7 +200,7 @@ def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
     loaded = plan_file.load_plan(ROOT, "quick")
     parts = [part.model_copy(update={"targets": (0.3, 0.4)}) for part in loaded.measure]
     aimed = plan_file.plan_trials(loaded.model_copy(update={"measure": tuple(parts)}), CPU, 1)
-    plain = plan_file.plan_trials(loaded, CPU, 1)
+    plain = trials_of("quick")
     assert [item.trial.id for item in aimed] == [item.trial.id for item in plain]
     assert {item.trial.targets for item in aimed} == {(0.3, 0.4)}
     assert "targets" not in plain[0].trial.model_dump(), "records from before targets stay as they are"
@@ -213,30 +208,25 @@ def test_targets_come_with_a_trial_and_change_nothing_of_what_is_asked():
 
 def test_a_plan_with_nothing_for_the_device_says_what_it_is_for():
     with pytest.raises(PlanError, match="plan 'mission' has nothing for the device kind 'cpu'"):
-        plan_file.plan_trials(plan_file.load_plan(ROOT, "mission"), CPU, 1)
+        trials_of("mission")
 
 
 def test_within_a_round_what_a_reader_wants_first_comes_first():
-    first = [item for item in mission() if item.role == "timing" and item.trial.repeat == 1]
+    first = [
+        item for item in trials_of("mission", 3, CUDA) if item.role == "timing" and item.trial.repeat == 1
+    ]
     assert [item.priority for item in first] == sorted(item.priority for item in first)
     soonest = {item.trial.asked.variant.precision for item in first if item.priority == 1}
     assert soonest == {"fp32-ieee", "fp16-master"}
 
 
 def test_a_batch_size_sweep_grows_in_the_first_round_and_is_shuffled_like_the_rest_later():
-    planned = plan_file.plan_trials(
-        plan_file.load_plan(ROOT, "surf"), PlanContext("cuda", "cuda", None, {}, {}), 3
+    planned = trials_of("surf", 3, CUDA)
+    swept = [item.trial for item in planned if item.role == "batch-sweep"]
+    climbed, later = (
+        [trial.asked.variant.batch_size for trial in swept if trial.repeat == repeat] for repeat in (1, 2)
     )
-    climbed = {
-        repeat: [
-            item.trial.asked.variant.batch_size
-            for item in planned
-            if item.role == "batch-sweep" and item.trial.repeat == repeat
-        ]
-        for repeat in (1, 2)
-    }
-    assert climbed[1] == sorted(climbed[1])
-    assert climbed[2] != sorted(climbed[2])
+    assert climbed == sorted(climbed) and later != sorted(later)
     first = [item.role for item in planned if item.trial.repeat == 1]
     assert first != sorted(first), "rungs stand among the other trials"
 

@@ -177,7 +177,7 @@ class DockerEngine:
 
     def start_cuda(self, image: Image, device: DeviceRequest) -> CudaStart:
         """Start CUDA in a container of an image with its cards; not tried where that is not built."""
-        image_id = self._image_id(self._build.spec(image))
+        image_id = self._image_id(self._build.spec(image)) if image.program == "python" else None
         if image_id is None or self.refusal(device) is not None:
             return NOT_TRIED
         body = container.script_config(image_id, self._named_by_cdi(device), ("python", "-c", START))

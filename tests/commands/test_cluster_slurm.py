@@ -186,20 +186,6 @@ def test_two_ranks_share_a_batch_and_one_measurement_on_two_nodes(real, tmp_path
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n" in script.read_text()
 
 
-def test_a_job_that_is_cancelled_while_it_waits_has_a_record_that_says_so(real, tmp_path):
-    bench = begin(tmp_path, site='lines = ["--hold"]', repeats=3)
-    bench.submit()
-    first, second = bench.jobs()
-    # SLURM forgets one of an array that never began as soon as it is cancelled.
-    real.ask("scancel", f"{first}_0", str(second))
-    bench.collect()
-    assert bench.ends() == [*["cancelled"] * 3, "engine-gone"]
-    bench.cancel()
-    wait_for(lambda: (bench.collect(), len(bench.ends()) == 6)[1], 20)
-    assert bench.ends() == [*["cancelled"] * 5, "engine-gone"]
-    assert all("it ran on no node" in record.failure.message for record in bench.records())
-
-
 def test_jobs_that_share_nodes_go_one_by_one_unless_the_site_gives_each_its_own(real, tmp_path):
     bench = begin(tmp_path, at_once=False, options="step_seconds = 0.01")
     bench.submit()

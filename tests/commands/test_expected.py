@@ -261,13 +261,6 @@ def test_a_card_is_known_by_the_name_that_its_driver_gives_and_an_ambiguous_one_
         expect_cards(clone, analysis, "H200")
 
 
-def test_a_card_by_its_name_has_a_range_in_many_tasks(clone):
-    analysis = analyse(evidence_in(clone), AnalysisRequest(STARTED))
-    (found,) = expect_cards(clone, analysis, "RTX A6000")
-    assert len(found.rows) > 20
-    assert all(1 < row.factor < 3 and len(row.neighbours) == 2 for row in found.rows)
-
-
 def test_a_card_alone_is_answered_in_the_terminal_in_six_lines_with_its_sources_and_no_page(
     clone, capsys, model
 ):

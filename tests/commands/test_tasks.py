@@ -63,9 +63,3 @@ def test_a_machine_without_a_card_is_told_what_can_be_answered_here(state):
     assert ("001-mlp-amp-memory" in done.stdout) is not emulated
     assert "001-mlp-fp32-peak-by-arithmetic" in done.stdout
     assert re.search(r"^\d+ figures of \d+ can be answered here", done.stdout, re.M)
-
-
-def test_a_plan_shows_its_matrix(state):
-    done = invoke("plan", "--plan", "selfcheck", "--engine", "venv", **state)
-    assert done.returncode == 0, done.stderr
-    assert "10 trials" in done.stdout

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,10 +20,13 @@ from harness.engine.container import (
     process_command,
     shared_memory_bytes,
 )
+from harness.engine.docker import DockerEngine
+from harness.gpu.cuda_start import NOT_TRIED, CudaStart
 from harness.plan import plan_file
 from harness.record import DataMode, DeviceKind, TrialSpec
 from tests.helpers import engine_bench
 from tests.helpers.checks import golden, golden_difference
+from tests.helpers.fake_engine import FACTS
 
 FOLDERS = TrialFolders(
     input=Path("/clone/results/.state/work/t/in"),
@@ -192,3 +196,32 @@ def test_shared_memory_counts_a_workload_s_own_workers_and_every_device():
     assert of(options={"workers": 24}) == 72 * batch_bytes
     assert of(gpus=4) == 72 * batch_bytes
     assert of(batch_size=128) == of(batch_size=128, options={"workers": 0}) == 36 * batch_bytes
+
+
+@pytest.mark.parametrize(
+    ("image_id", "states", "printed", "found"),
+    [
+        (None, [], b"", NOT_TRIED),
+        ("sha256:a", ["running", "exited"], b"0 no error\n", CudaStart(True)),
+        ("sha256:a", ["exited"], b"100 no device\n", CudaStart(False, "cuInit: no device (100)")),
+        ("sha256:a", ["exited"], b"", NOT_TRIED),
+    ],
+)
+def test_cuda_is_started_in_a_container_of_a_built_image_alone(monkeypatch, image_id, states, printed, found):
+    made, left = [], [{"State": {"Status": status}} for status in states]
+    api = SimpleNamespace(
+        create_container_from_config=lambda body: made.append(body) or {"Id": "c"},
+        start=lambda container: None,
+        inspect_container=lambda container: left.pop(0),
+        logs=lambda container, **how: printed,
+        remove_container=lambda container, **how: made.append(container),
+    )
+    monkeypatch.setattr(DockerEngine, "_api", api)
+    monkeypatch.setattr(DockerEngine, "facts", FACTS)
+    monkeypatch.setattr(DockerEngine, "_image_id", lambda engine, spec: image_id)
+    engine = DockerEngine(SimpleNamespace(kind="docker"), SimpleNamespace(spec=lambda image: None))
+    request = DeviceRequest("cuda", ids=("GPU-1",))
+    assert engine.start_cuda(SimpleNamespace(program="python"), request) == found
+    assert [each if isinstance(each, str) else each["Cmd"][0] for each in made] == (
+        ["python", "c"] if image_id else []
+    )

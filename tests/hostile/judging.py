@@ -17,7 +17,7 @@ from harness.errors import GpudynoError
 LONG = [pytest.mark.whole, pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")]
 """What all of these tests are marked as; an example that is large is printed all the same."""
 DOCUMENTED = (2, 3, 4)
-"""Exit codes of errors that are not our defect, as the README has them."""
+"""Exit codes of errors that are not our defect, as docs/running.md has them."""
 MOST_SECONDS = 60
 MOST_CHARACTERS = 8000
 

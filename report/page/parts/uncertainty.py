@@ -10,7 +10,7 @@ from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work_name
 from report.page.values import Systems
-from report.stats.intervals import BLOCKS_NEEDED, Doubt, outlying_run, rare_runs_missed
+from report.stats.intervals import Doubt, outlying_run, rare_runs_missed
 
 MOST_DOUBTS = 8
 
@@ -59,9 +59,6 @@ def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
     if any(cell.units and len(cell.units) < 3 for cell in cells):
         yield Doubt("few-units")
-    blocks = min((cell.blocks for cell in cells), default=BLOCKS_NEEDED)
-    if blocks < BLOCKS_NEEDED and any(cell.seconds.interval or cell.throughput.interval for cell in cells):
-        yield Doubt("few-blocks", {"blocks": blocks})
     if rare_runs_missed(fewest_runs(cells)):
         yield Doubt("rare-runs", {"runs": fewest_runs(cells)})
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]

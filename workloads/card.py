@@ -26,6 +26,7 @@ from parts.device import choose, facts, seed_everything
 from parts.numerics import card_faults, precision
 from parts.timing.clock import Clock
 from parts.timing.operations import (
+    COPY_BYTES,
     HOST_BYTES,
     TimedOperation,
     calls_per_step,
@@ -51,7 +52,6 @@ ON_PROCESSORS = ("fp32-ieee", "bf16")
 SIDES = {"cpu": 1024, "cuda": 16384}
 PART_SECONDS = {"cpu": 1.0, "cuda": 10.0}
 COPY_SECONDS_SHARE = 0.1
-COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 OPTIONS: dict[str, Any] = {"part_seconds": 0.0, "largest": SIDES["cuda"], "copy_bytes": 0}
 """Seconds of each product, and a tenth as many of each copy; 0 takes the default of the kind of device."""
 

@@ -36,6 +36,7 @@ from parts.numerics import precision
 from parts.timing import profiler
 from parts.timing.clock import Clock
 from parts.timing.operations import (
+    COPY_BYTES,
     HOST_BYTES,
     ProductShape,
     TimedOperation,
@@ -52,7 +53,6 @@ WARM_UP = 50
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 LONG = 4
 """One side of a transformer's layers is this many times the others."""
-COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 HOST_COPIES = 10
 LARGEST_MESSAGE_BYTES = {"cpu": 16 * 2**20, "cuda": 256 * 2**20}
 MESSAGE_SIZES = 9

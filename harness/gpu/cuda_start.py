@@ -39,11 +39,11 @@ class CudaStart:
 NOT_TRIED = CudaStart()
 
 
-def start_cuda(python: str = sys.executable, seconds: float = START_SECONDS) -> CudaStart:
+def start_cuda(seconds: float = START_SECONDS) -> CudaStart:
     """Start CUDA in a process of its own, which `seconds` end."""
     try:
         done = subprocess.run(
-            (python, "-c", START), capture_output=True, text=True, timeout=seconds, check=False
+            (sys.executable, "-c", START), capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
         return silent_start(seconds)

@@ -25,6 +25,8 @@ FEWEST_SAMPLES = 5
 SWEEP_SECONDS = 0.15
 LONGEST_SECONDS = 0.25
 MEMORY_SHARE = 0.5
+COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
+"""The size of a block that is copied within the device's memory, and that no cache holds."""
 HOST_BYTES = 256 * 2**20
 
 ProductShape = tuple[int, int, int]

@@ -7,9 +7,18 @@ from io import BytesIO
 
 import matplotlib.image
 
-from report.charts.drawing import Chart, document, drawn_body, words_of
+from report.charts.drawing import (
+    DPI,
+    Chart,
+    Sheet,
+    StyledText,
+    document,
+    drawn_body,
+    fit_words,
+    own_settings,
+    words_of,
+)
 from report.charts.rows import ScaleRows
-from report.charts.sheet import DPI, Sheet, StyledText, fit_words, own_settings
 from report.charts.style import DARK, DESK, INK, PAPER, RULE, wrap_text
 
 WIDTH, HEIGHT, EDGE = 1200.0, 630.0, 44.0

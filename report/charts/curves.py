@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from report.charts.sheet import Sheet, StyledText
+from report.charts.drawing import Sheet, StyledText
 from report.charts.style import (
     HATCH,
     INK,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from report.charts.sheet import KEY_LINE, SPACE, Box, Sheet, StyledText, fit_words, run_width
+from report.charts.drawing import KEY_LINE, SPACE, Box, Sheet, StyledText, fit_words, run_width
 from report.charts.style import (
     AXIS,
     HATCH,

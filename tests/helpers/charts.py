@@ -11,9 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.curves import CurveLine, CurvePanel, Curves
-from report.charts.drawing import Chart, Drawing, as_png, draw_chart
+from report.charts.drawing import DPI, Chart, Drawing, Sheet, as_png, draw_chart
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
-from report.charts.sheet import DPI, Sheet
 from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile
 

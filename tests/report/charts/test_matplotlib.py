@@ -13,7 +13,7 @@ import pytest
 from matplotlib import image as images
 from matplotlib import rc_context
 
-from report.charts.sheet import MARGIN, PIXELS, Sheet
+from report.charts.drawing import MARGIN, PIXELS, Sheet
 from tests.helpers import ROOT
 from tests.helpers.charts import CHARTS, drawing_of, pixels_of
 

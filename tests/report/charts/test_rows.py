@@ -10,8 +10,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
+from report.charts.drawing import Sheet
 from report.charts.rows import DOT, LARGE, Mark, RowGroup, ScaleRow, ScaleRows
-from report.charts.sheet import Sheet
 from report.charts.style import DESK, HATCH, PAPER, Layout, system_colour
 from tests.helpers.charts import (
     CHECK,

@@ -13,8 +13,6 @@ from harness.machine import user_state_folder
 from harness.plan import own_file
 from harness.record.published.cards import Card, find_card, load_cards
 from harness.record.published.program import Program
-from harness.units import count_noun
-from report import text
 from report.analysis import Analysis
 from report.buying.workload_mix import WorkLine
 from report.compare.cells import Cell
@@ -30,7 +28,7 @@ from report.expected.figures import (
 )
 from report.expected.relative import TRAINED, CardsOnPaper, relative_speed
 from report.expected.specs import CardSpecs, load_specs, named
-from report.page.filters import figure_text
+from report.page import render
 
 Rows = Sequence[tuple[Cell, PublishedRow]]
 WORKS_SHOWN = 2
@@ -59,19 +57,10 @@ def say_expectation(root: Path, name: str) -> bool:
     if not found.rows:
         return False
     sources = {task_of(row).key: row.source for table in read_tables(root).values() for row in table}
-    print(f"{card.name}, one device, by what others published; nine of ten cards lie in these ranges:")
     by_program = {row.task.program: row for row in reversed(found.rows)}
-    for row in sorted(by_program.values(), key=found.rows.index)[:WORKS_SHOWN]:
-        task = row.task
-        low, high = (figure_text(end) for end in (row.low, row.high))
-        batch = f", batch {task.batch}" if task.batch else ""
-        print(
-            f"  {task.work}, {task.precision}{batch}: {figure_text(row.value, task.unit)} ({low} to {high})"
-        )
-        beside = "; ".join(f"{name} {figure_text(value)}" for name, value in row.neighbours)
-        print(f"    published: {beside} ({text.clean(sources[task.key], 80)})")
-    more = count_noun(len(found.rows), "work")
-    print(f'{more} in all, on the page: invoke report --expect "{card.name}" --pdf')
+    rows = sorted(by_program.values(), key=found.rows.index)[:WORKS_SHOWN]
+    given = {"card": card.name, "rows": rows, "works": len(found.rows), "sources": sources}
+    print(render.terminal_text("expectation.md", **given))
     return True
 
 

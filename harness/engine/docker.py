@@ -181,10 +181,11 @@ class DockerEngine:
         if image_id is None or self.refusal(device) is not None:
             return NOT_TRIED
         body = container.script_config(image_id, self._named_by_cdi(device), ("python", "-c", START))
-        with engine_errors(self._title, "create a container"):
-            handle = Handle(engine=self.name, container=self._api.create_container_from_config(body)["Id"])
+        handle: Handle | None = None
         try:
             with engine_errors(self._title, "start CUDA in a container"):
+                made = self._api.create_container_from_config(body)
+                handle = Handle(engine=self.name, container=str(made["Id"]))
                 self._api.start(handle.container)
                 until = time.monotonic() + START_SECONDS
                 while self._api.inspect_container(handle.container)["State"]["Status"] in _GOING_ON:
@@ -193,10 +194,13 @@ class DockerEngine:
                     time.sleep(REMOVAL_PAUSES[0])
                 printed = self._api.logs(handle.container, stderr=False, stream=False)
                 return read_start(printed.decode(errors="replace"))
+        except NoEngine:
+            return NOT_TRIED
         except MachineError as error:
             return CudaStart(False, error.problem, error.remedy)
         finally:
-            self.forget(handle, Path())
+            if handle is not None:
+                self.forget(handle, Path())
 
     def _opens_root(self, kind: DeviceKind) -> bool:
         return kind == "cuda" and self.connection.kind == "podman"

@@ -13,7 +13,7 @@ from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, CurvePoints, Curves
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
-from report.compare.cells import Cell, ToTarget, targets_of, to_target
+from report.compare.cells import Cell
 from report.page.filters import GIB, of_each_key, work_name
 from report.page.pictures import panels_picture, workload_panels
 from report.page.values import NamedSystem, Picture, Systems, rate_unit
@@ -42,8 +42,6 @@ class WorkloadView:
     """Each cell by the name of its work."""
     unit: str
     batches: tuple[BatchSweep, ...]
-    targets: tuple[tuple[str, Cell, ToTarget], ...]
-    """By its name how long a line took to a quality."""
     over_time: tuple[tuple[str, NamedSystem, Picture], ...]
     """The trials of a line, by its name."""
 
@@ -77,21 +75,14 @@ def _workload(
     kinds = of_each_key(cells)
     own = read_workload(workload)
     shown = workload_panels(cells, analysis, systems)
-    named = [(work_name(cell, kinds), cell) for cell in cells]
     return WorkloadView(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
         curves=panels_picture(shown, name=f"{anchor}-more") if shown else None,
-        rows=tuple(named),
+        rows=tuple((work_name(cell, kinds), cell) for cell in cells),
         unit=rate_unit(cells[0]),
         batches=tuple(batch_sweeps(mine, failed)),
-        targets=tuple(
-            (name, cell, found)
-            for name, cell in named
-            for target in targets_of([cell])
-            if (found := to_target(cell, target)).runs
-        ),
         over_time=tuple(pictures),
     )
 

@@ -19,7 +19,8 @@ from tests.helpers.images import IMAGES, NAMES, OF_TODAY, change
 
 
 @pytest.mark.parametrize("name", ["cpu", "chainer", "horovod"])
-def test_a_virtual_environment_is_made_by_these_commands(name: str):
+def test_a_virtual_environment_is_made_by_these_commands(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("harness.image.spec.shutil.which", lambda name: None)
     steps = venv_steps(
         IMAGES.image(name),
         root=ROOT,

@@ -85,14 +85,14 @@ def test_a_constant_batch_is_caught_by_looking_at_what_came(tmp_path):
 
 SLEEPY_LOADER = """
 import time
-from parts.training import images
-quick = images.OneByOne.__getitem__
+from parts.training import fastai_learner
+quick = fastai_learner.OneByOne.__getitem__
 
 def slow(self, item):
     time.sleep(0.05)
     return quick(self, item)
 
-images.OneByOne.__getitem__ = slow
+fastai_learner.OneByOne.__getitem__ = slow
 """
 
 

@@ -148,10 +148,18 @@ def _chips(
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
         yield Chip("good" if state == "sound" else "care", "card", "check", {"state": state})
+    if any(cell.key.data_source == "synthetic" for cell in cells):
+        yield Chip("care", "synthetic-data", "workloads")
     if any(cell.key.weights == "random" for cell in cells):
         yield Chip("care", "random-weights", "workloads")
     if any(smaller_notes(cell) for cell in cells):
         yield Chip("care", "scaled-down", "workloads")
+    yield from _software_chips(cells)
+    if cells and all(cell.key.data_source == "real" for cell in cells):
+        yield Chip("good", "real-data")
+
+
+def _software_chips(cells: Sequence[Cell]) -> Iterator[Chip]:
     environments = [trial.environment for cell in cells for trial in cell.trials]
     if any(not used.pinned for used in environments):
         yield Chip("care", "unpinned", "ran")
@@ -159,8 +167,6 @@ def _chips(
         yield Chip("care", "other-base", "ran")
     if len({cell.machine for cell in cells}) > 1 and len({cell.stack for cell in cells}) == 1:
         yield Chip("good", "same-software", "ran")
-    if cells and all(cell.key.data_source == "real" for cell in cells):
-        yield Chip("good", "real-data")
 
 
 def _box_chips(analysis: Analysis) -> Iterator[Chip]:

@@ -358,6 +358,14 @@ def test_a_first_of_two_runs_has_no_order_and_only_machines_that_did_the_work_ar
     assert said["next"].runs == (2, 5) and "no order yet" in answer_text(page.one.answer.headline)
 
 
+def test_a_speed_that_judges_no_published_figure_says_so_where_that_was_asked():
+    analysis, page = asked("20261128-1d4d85")
+    said = page.one.answer.headline
+    assert (analysis.question.kind, said.state, said.data["unjudged"]) == ("holds", "alone", True)
+    _, other = asked("20261123-cccefa")
+    assert not other.one.answer.headline.data["unjudged"]
+
+
 def sessions_here() -> list[str]:
     measured = {stored.record.session for stored in results_here().records}
     return sorted(measured)

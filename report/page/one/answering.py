@@ -56,7 +56,9 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if analysis.request.questions and first.plan not in analysis.request.questions:
         return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
     plan, image = text.clean(first.plan, 64), text.clean(first.environment.image, 64)
-    line, on = f"invoke run --plan {plan} --image {image} --new-session", text.short_card(own[0].card)
+    line = f"invoke run --plan {plan} --image {image} --new-session"
+    several = analysis.question.by == "machine" and len(analysis.request.named) > 1
+    on = None if several else text.short_card(own[0].card)
     if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
         return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",), "on": on})
     return Sentence("next-again", {"commands": (line,), "on": on})

@@ -342,6 +342,7 @@ def _speeds_page(analysis: Analysis, systems: Systems) -> AnswerPage:
     cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
     table = tuple(zip(map(str, named_works(cells)), cells, strict=True))
     data: dict[str, Any] = {"own": systems.own[0], "factor": analysis.question.by}
+    data["unjudged"] = analysis.question.kind == "holds"
     if cells:
         data |= {"cell": cells[0], "rate": rate(cells[0]), "loads": cells[0].key.protocol == LOADER_ALONE}
         data["runs"] = _runs_apart(cells[0])

@@ -162,7 +162,7 @@ def prepare_own_run(asked: OwnAsked, here: Path) -> OwnRun:
     interpreter = _find_interpreter(commands[0], here)
     if len(asked.per_step) not in (0, 1, len(commands)):
         raise UserError("--per-step has more numbers than there are commands", remedy="give one for each")
-    names = _side_names(public)
+    names = _name_commands(public)
     sides = []
     for place, words in enumerate(commands):
         per_step = asked.per_step[min(place, len(asked.per_step) - 1)] if asked.per_step else None
@@ -277,7 +277,7 @@ def _withhold_words(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(public)
 
 
-def _side_names(public: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _name_commands(public: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return what a page calls each command: its program, and the words from which on two of them differ.
 
     Where the program is withheld, it is the command as records have it.

@@ -10,10 +10,10 @@ import pytest
 from commands.own_study import write_study
 from harness.errors import UserError
 from harness.plan.plan_file import load_plan
-from harness.record.published.claim_set import load_claims
 from report.claims.answers import Answer
 from report.page import render
 from tests.helpers import ROOT
+from tests.helpers.here import load_claims
 
 TABLE = """\
 GPU;Network;Batch;AMP?;img/s

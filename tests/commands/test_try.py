@@ -226,7 +226,7 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
 
 
 def test_the_same_line_goes_on_with_its_session(folder, root):
-    how = OwnAsked("python train.py 0.2", steps=30, within=0.9, minutes=0.03)
+    how = OwnAsked("python train.py 0.2", steps=30, within=0.9, minutes=0.001)
     first = try_program(root, HERE, how)
     assert not first.complete
     assert try_program(root, HERE, replace(how, minutes=2)).session.id == first.session.id

@@ -5,15 +5,24 @@ from __future__ import annotations
 import subprocess
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from harness.record.published.claim_set import ClaimSet, load_claims
+from harness.record.published.claim_set import ClaimSet, read_claims
 from harness.record.store import Results, read_results, session_folders
 from harness.summary.statistics import differing_part
 from report.analysis import Analysis, AnalysisRequest, Evidence, analyse, evidence_in
 from report.trials import reading
 from tests.helpers import ROOT
+
+
+def load_claims(root: Path) -> ClaimSet:
+    """The claims below `root`; raises UserError for the first file in doubt."""
+    read = read_claims(root)
+    if read.problems:
+        raise read.problems[0]
+    return read
 
 
 @cache

@@ -25,7 +25,6 @@ from harness.record import Measurement, store
 from harness.record.events import Follower, read_segments, read_spans
 from harness.record.published.cards import load_cards
 from harness.record.published.claim import ClaimFile
-from harness.record.published.claim_set import load_claims
 from harness.record.result import Reported
 from harness.run import assemble, runner, session
 from harness.telemetry import reader
@@ -35,6 +34,7 @@ from tests.helpers import ROOT
 from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
 from tests.helpers.fake_workload import measurement
+from tests.helpers.here import load_claims
 from tests.helpers.purchase_builder import FILE
 from tests.helpers.records_builder import two_cards
 from tests.hostile.judging import LONG, attacked, drawn, is_sentence

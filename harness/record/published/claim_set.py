@@ -70,14 +70,6 @@ class ClaimSet:
         )
 
 
-def load_claims(root: Path) -> ClaimSet:
-    """Return the claims below `root`, as read_claims() does; raises UserError for the first file in doubt."""
-    read = read_claims(root)
-    if read.problems:
-        raise read.problems[0]
-    return read
-
-
 def read_claims(root: Path) -> ClaimSet:
     """Return the claims below `root`, none where there is no folder, without those of a file in doubt.
 

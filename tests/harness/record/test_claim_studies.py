@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UserError
-from harness.record.published.claim_set import load_claims, read_claims
+from harness.record.published.claim_set import read_claims
 from tests.harness.record.test_claims import put
-from tests.helpers.here import claims_here
+from tests.helpers.here import claims_here, load_claims
 
 STUDY = """
 [[studies]]

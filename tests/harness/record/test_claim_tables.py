@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from harness.errors import UserError
 from harness.record.published.claim import ClaimTable, expand_table
-from harness.record.published.claim_set import load_claims
 from tests.harness.record.test_claims import put
+from tests.helpers.here import load_claims
 
 FILE = """
 [defaults]

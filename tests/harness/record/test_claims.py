@@ -11,9 +11,9 @@ from harness.errors import UserError
 from harness.record import Claim, Side
 from harness.record.published import claim_set
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import applies_to, is_same_card, load_claims
+from harness.record.published.claim_set import applies_to, is_same_card
 from tests.helpers import ROOT
-from tests.helpers.here import claims_here
+from tests.helpers.here import claims_here, load_claims
 
 GOOD = """
 [defaults]

@@ -19,7 +19,6 @@ from harness.plan import plan_file
 from harness.record import Load, Session, store
 from harness.record.events import Follower, json_objects, read_segments
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import load_claims
 from harness.record.series import STEPS_KEPT_SINGLE, Series
 from harness.redact import find_leaks
 from harness.run import session
@@ -27,6 +26,7 @@ from harness.run.jobs import submission
 from report.buying.purchase import load_purchase
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import load_claims
 
 READERS: dict[str, Callable[[Path], object]] = {
     "gpudyno.toml": lambda root: settings.load_settings(root, {}, {}),

@@ -11,13 +11,14 @@ from itertools import islice, product
 
 import pytest
 
-from harness.record.published.claim_set import FOLDER, load_claims
+from harness.record.published.claim_set import FOLDER
 from report.analysis import AnalysisRequest, analyse, evidence_in
 from report.page.parts.published import view
 from report.page.values import systems_of
 from report.trials.key import Term
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
+from tests.helpers.here import load_claims
 from tests.helpers.records_devices import CONVNET, TIMED
 
 NOW = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from harness.record import Claim, Side
-from harness.record.published.claim_set import load_claims
 from tests.helpers import ROOT
+from tests.helpers.here import load_claims
 
 TABLE = ROOT / "docs" / "published-record.csv"
 COLUMNS = ("claim", "published", "its_own_data", "times_apart")

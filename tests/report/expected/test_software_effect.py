@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from harness.record.published.cards import load_cards
-from harness.record.published.claim_set import load_claims
 from report.expected.figures import read_tables
 from report.expected.published_speeds import load_products
 from report.expected.software_effect import (
@@ -20,6 +19,7 @@ from report.expected.software_effect import (
     software_effect,
 )
 from tests.helpers import ROOT
+from tests.helpers.here import load_claims
 
 
 @pytest.fixture(scope="module")

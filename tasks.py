@@ -161,11 +161,10 @@ def try_(settings: Settings, command: str, json: bool = False, **given: Any) -> 
         "json": JSON,
         "gallery": "a folder for a page of each device and question on record, with an index of their cards",
         "url": "where it will be published, for the picture that a link to it shows",
-        "png": "also write each chart as PNG, which report.md then shows: for mail, and comments on code",
         **ASKED,
     },
     iterable=["bundle", "session", "mine", "sha256"],
-    flags="pdf json png",
+    flags="pdf json",
 )
 def report(settings: Settings, **given: Any) -> None:
     """Make report/out/index.html and report.md from the records in results/, or in bundles."""

@@ -87,7 +87,6 @@ class ReportOptions:
     """A card's name."""
     note: str = ""
     """For the page alone."""
-    png: bool = False
     pdf: bool = False
     json: bool = False
     gallery: str = ""
@@ -154,7 +153,7 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
         of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
         gallery = tuple(map(gallery_entry, of_each))
     with name_in_errors(out):
-        written = write(analysis, out, gallery=gallery, csv=True, png=how.png)
+        written = write(analysis, out, gallery=gallery, csv=True)
     for warning in written.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written

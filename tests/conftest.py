@@ -22,6 +22,7 @@ from harness.record import Record, store
 from harness.run.session import LOCK_VARIABLE
 from report.page import render
 from tests.helpers import ROOT
+from tests.helpers.undrawn import leave_undrawn
 from tests.helpers.workload_runner import need_data, need_torch, need_torch_era
 
 del os.environ["OPENBLAS_NUM_THREADS"]  # trials record it
@@ -80,6 +81,12 @@ def _temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
         yield
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page is drawn."""
+    leave_undrawn(monkeypatch)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,6 @@ from report.charts.style import (
     SOFT,
     Form,
     Layout,
-    decade_ticks,
     linear_ticks,
     move_apart,
     system_colour,
@@ -26,9 +25,8 @@ from report.charts.style import (
     wrap_text,
 )
 
-HEIGHT, TALL, FOOT, STEP, TOP = 150.0, 190.0, 22.0, 15.0, 6.0
-"""Least heights of a panel, the second of single points; room below its axis, from one name to the next, and
-above the highest value, px."""
+HEIGHT, FOOT, STEP, TOP = 150.0, 22.0, 15.0, 6.0
+"""Least height of a panel; below its axis, from one name to the next, and above the highest value, px."""
 LEADER, NAMES = 12.0, 0.45
 """From the end of a line to its name, px; the share of a panel that names may take."""
 STROKES: tuple[object, ...] = ("-", (0, (5, 4)), (0, (1.5, 2.5)), (0, (8, 3, 2, 3)))
@@ -71,10 +69,7 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`.
-
-    With `decades` both axes are logarithmic.
-    """
+    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
 
     title: str
     note: str
@@ -82,16 +77,12 @@ class CurvePanel:
     form: Form = "number"
     zero: bool = True
     doubling: bool = False
-    decades: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
-    shaded: tuple[tuple[float, float], ...] = ()
-    """Spans across on a pale ground."""
 
     def height(self, width: float) -> float:
         """Higher where many lines have to be named."""
-        least = TALL if any(len(line.points) == 1 for line in self.lines) else HEIGHT
         names = self._names(width).values()
-        return max(least, STEP * len(names) * max(map(len, names), default=0) + FOOT + 2 * TOP)
+        return max(HEIGHT, STEP * len(names) * max(map(len, names), default=0) + FOOT + 2 * TOP)
 
     def _names(self, width: float) -> dict[str, tuple[str, ...]]:
         """Each label on as many lines as it needs at the right."""
@@ -104,7 +95,7 @@ class CurvePanel:
         values += [end for line in lines for pair in line.ranges if pair for end in pair]
         if not lines:
             return
-        up = decade_ticks(values) if self.decades else linear_ticks(values, zero=self.zero, most=4)
+        up = linear_ticks(values, zero=self.zero, most=4)
         names = self._names(width)
         widest = max(width_of(words, NOTE) for name in names.values() for words in name or ("",))
         room = widest + LEADER + 4 if widest else 8.0
@@ -113,15 +104,12 @@ class CurvePanel:
             (start, left + width - room),
             (top + TOP, top + height - FOOT),
             self._ends_across(lines),
-            (up[0], up[-1], self.decades),
+            (up[0], up[-1]),
         )
         for tick in up:
             y = plot.y(tick)
             sheet.text(start - 8, y + 4.5, tick_text(tick, self.form), align="right")
             sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
-        for begin, end in self.shaded:
-            across, high = plot.x(end) - plot.x(begin), plot.down[1] - plot.down[0]
-            sheet.rectangle((plot.x(begin), plot.down[0], across, high), SOFT, alpha=0.18)
         self._draw_ticks(sheet, plot, lines, top + height - 5, left + width)
         for line in sorted(lines, key=lambda line: not line.published):
             _draw_line(sheet, plot, line)
@@ -132,8 +120,6 @@ class CurvePanel:
         xs = [x for line in lines for x, _ in line.finite_points()] + [x for x, _ in self.ticks]
         if self.doubling:
             return min(xs) / 1.12, max(xs) * 1.12, True
-        if self.decades:
-            return decade_ticks(xs)[0], decade_ticks(xs)[-1], True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
 
@@ -143,9 +129,7 @@ class CurvePanel:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite_points()]
         low, high, _ = plot.values
-        found = linear_ticks(xs, zero=False, most=5)
-        if self.doubling or self.decades:
-            found = decade_ticks(xs) if self.decades else tuple(sorted(set(xs)))
+        found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
         ticks = self.ticks or [(tick, tick_text(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:
@@ -164,19 +148,17 @@ class _Plot:
     down: tuple[float, float]
     values: tuple[float, float, bool]
     """The values of both edges across, and whether equal steps multiply."""
-    ends: tuple[float, float, bool]
-    """The same from the lowest to the highest."""
+    ends: tuple[float, float]
+    """The lowest and the highest value."""
 
     def x(self, value: float) -> float:
-        return self.across[0] + _axis_share(value, self.values) * (self.across[1] - self.across[0])
+        low, high, multiplies = self.values
+        part = math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
+        return self.across[0] + part * (self.across[1] - self.across[0])
 
     def y(self, value: float) -> float:
-        return self.down[1] - _axis_share(value, self.ends) * (self.down[1] - self.down[0])
-
-
-def _axis_share(value: float, edges: tuple[float, float, bool]) -> float:
-    low, high, multiplies = edges
-    return math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
+        low, high = self.ends
+        return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
 
 
 def _draw_line(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:

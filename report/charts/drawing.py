@@ -1,4 +1,4 @@
-"""A figure in px, and from a chart to SVG and PNG: the same bytes each time, and SVG that a page can take."""
+"""A figure in px, and from a chart to SVG that a page can take: the same bytes each time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from matplotlib import style as styles
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.transforms import Bbox
 
 from report.charts.style import (
     DESK,
@@ -42,8 +41,6 @@ DPI = 72.0
 """So that a point is a px."""
 MARGIN = 12.0
 """Around a drawing in a file of its own, px."""
-PIXELS = 2.0
-"""Pixels of a PNG for each px of the drawing."""
 HEADING, NEXT = "heading", "next"
 """The gids of a title and of words that follow others on a line."""
 SPACE = 6.0
@@ -211,22 +208,6 @@ class Sheet:
             self.figure.savefig(target, format="svg", metadata={"Date": None})
         return target.getvalue().decode()
 
-    def png(self, above: float) -> bytes:
-        """The figure as a PNG on white, with what is written so many px `above` it."""
-        around = Bbox.from_extents(-MARGIN, -MARGIN, self.width + MARGIN, self.height + above + MARGIN)
-        self.figure.patch.set_visible(True)
-        target = BytesIO()
-        with own_settings():
-            self.figure.savefig(
-                target,
-                format="png",
-                dpi=PIXELS * DPI,
-                facecolor=PAPER,
-                bbox_inches=Bbox(around.get_points() / DPI),
-                metadata={"Software": None},
-            )
-        return target.getvalue()
-
 
 @contextmanager
 def own_settings() -> Iterator[None]:
@@ -270,19 +251,6 @@ def draw_chart(chart: Chart, name: str, title: str, unit: str, described: str) -
     box = (0.0, 0.0, narrow.width, narrow.height)
     page += document(name, which, f"chart {NARROW.name}", box, drawn_body(narrow, f"{name}{which}"))
     return Drawing(page, file)
-
-
-def words_alone(name: str, title: str, described: str) -> Drawing:
-    """The words of a drawing alone, for a page that is only compared."""
-    words = document(name, "", "chart", (0.0, 0.0, 0.0, 0.0), words_of(name, title, described))
-    return Drawing(words, words + "\n")
-
-
-@own_settings()
-def as_png(chart: Chart, title: str, unit: str) -> bytes:
-    """A chart under its title, in the wide layout."""
-    sheet = chart.sheet(DESK)
-    return sheet.png(sheet.head(title, unit))
 
 
 def words_of(name: str, title: str, described: str) -> str:

@@ -173,11 +173,3 @@ def times_ticks(values: Sequence[float]) -> tuple[float, ...]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = tuple(step * 10.0**power for power in powers for step in (1, 2, 3, 5))
     return tuple(tick for tick in found if 0.999 * low <= tick <= 1.001 * high)
-
-
-def decade_ticks(values: Sequence[float]) -> tuple[float, ...]:
-    """Powers of ten around positive values, at most seven of them."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    high = max(high, low + 1)
-    every = math.ceil((high - low) / 6)
-    return tuple(10.0**power for power in range(low, high + every, every))

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from report.analysis import Analysis
 from report.charts.card import ShareCard, draw_card
-from report.charts.drawing import as_png, draw_chart, words_alone
+from report.charts.drawing import draw_chart
 from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
@@ -55,8 +55,8 @@ class Rendered:
     html: str
     markdown: str
     charts: tuple[tuple[str, bytes], ...]
-    card: tuple[bytes, bytes] | None
-    """As SVG and as PNG; null where nothing was to be drawn."""
+    card: tuple[bytes, bytes]
+    """As SVG and as PNG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,49 +75,31 @@ HTML = _Syntax("macros.html", escape, ("<code>", "</code>"))
 class _Drawings:
     """Draws each picture of a page once, under the title that a template gives it."""
 
-    drawn: bool
-    png: bool
     files: dict[str, bytes] = field(default_factory=dict)
     pages: dict[str, Markup] = field(default_factory=dict)
 
     def on_page(self, picture: Picture, title: str, sub: str = "") -> Markup:
         """The picture as SVG in both layouts; as a file it has its title in it."""
         if picture.name not in self.pages:
-            self._draw(picture, _plain_words(title), _plain_words(sub))
+            words = _plain_words(title), _plain_words(sub), picture.alt
+            drawing = draw_chart(picture.chart, picture.name, *words)
+            self.pages[picture.name] = Markup(drawing.page)
+            self.files[f"{picture.name}.svg"] = drawing.file.encode()
         return self.pages[picture.name]
 
     def in_markdown(self, picture: Picture, title: str, sub: str = "") -> Markup:
         """The picture as a link to its file."""
         self.on_page(picture, title, sub)
-        ending = "png" if self.png else "svg"
-        return Markup(f"![{markdown_text(picture.alt)}](charts/{picture.name}.{ending})")
-
-    def _draw(self, picture: Picture, title: str, sub: str) -> None:
-        if self.drawn:
-            drawing = draw_chart(picture.chart, picture.name, title, sub, picture.alt)
-        else:
-            drawing = words_alone(picture.name, title, picture.alt)
-        self.pages[picture.name] = Markup(drawing.page)
-        self.files[f"{picture.name}.svg"] = drawing.file.encode()
-        if self.png:
-            self.files[f"{picture.name}.png"] = as_png(picture.chart, title, sub)
+        return Markup(f"![{markdown_text(picture.alt)}](charts/{picture.name}.svg)")
 
 
-def render(page: Page, *, png: bool = False, drawn: bool = True) -> Rendered:
-    """The page as HTML and Markdown, and its charts as SVG files; with `png` as PNG, too, for Markdown.
-
-    Where it is not to be `drawn`, a drawing holds its title and description alone.
-    """
-    drawings = _Drawings(drawn, png)
-    given = {
-        "page": page,
-        "systems": page.systems,
-        "analysis": page.analysis,
-        "ending": "png" if png else "svg",
-    }
+def render(page: Page) -> Rendered:
+    """Return the page as HTML and Markdown, and its charts and its card as files."""
+    drawings = _Drawings()
+    given = {"page": page, "systems": page.systems, "analysis": page.analysis}
     html = _html(given, drawings)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
-    card = draw_card(share_card(given)) if drawn else None
+    card = draw_card(share_card(given))
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
 
 
@@ -173,15 +155,8 @@ def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
     def made(name: str, **more: Any) -> str:
         return _fill_template(name, HTML, drawings.on_page, **more)
 
-    sheet, script = made("page.css", dark=DARK), made("page.js")
-    return made(
-        "page.html",
-        **given,
-        sheet=Markup(sheet),
-        sheet_hash=_digest(sheet),
-        script=Markup(script),
-        script_hash=_digest(script),
-    )
+    sheet = made("page.css", dark=DARK)
+    return made("page.html", **given, sheet=Markup(sheet), sheet_hash=_digest(sheet))
 
 
 def _markdown(name: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any) -> str:

@@ -56,14 +56,10 @@ def write(
     *,
     gallery: tuple[GalleryEntry, ...] = (),
     csv: bool = False,
-    png: bool = False,
-    drawn: bool = True,
 ) -> WrittenPage:
     """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
 
     The table and the leading session's records are inside index.html, too, where they are few enough.
-    With `png` each chart is written as PNG too, and report.md shows these. A page that is not `drawn` is for
-    comparing: its drawings hold words alone.
     """
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,14 +67,14 @@ def write(
     if csv:
         write_csv(analysis.on_record, out / "trials.csv")
         inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), packed_records(analysis))
-    rendered = render(replace(page_of(analysis), inside=inside, gallery=gallery), png=png, drawn=drawn)
-    for old in (*folder.glob("*.svg"), *folder.glob("*.png")):
+    rendered = render(replace(page_of(analysis), inside=inside, gallery=gallery))
+    for old in folder.glob("*.svg"):
         old.unlink()
     written = []
     for name, content in rendered.charts:
         (folder / name).write_bytes(content)
         written.append(folder / name)
-    for ending, content in zip(("svg", "png"), rendered.card or (), strict=False):
+    for ending, content in zip(("svg", "png"), rendered.card, strict=True):
         (out / f"card.{ending}").write_bytes(content)
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")

@@ -34,7 +34,7 @@ DIGITS = "build --plan=digits run --plan=digits report"
         ("build --plan=digits run report", DIGITS),
         ("build run --plan digits report", DIGITS),
         ("build --plan digits run --plan digits report", DIGITS),
-        ("build run report --budget 8h --png", "build run --budget=8h report --png"),
+        ("build run report --budget 8h --pdf", "build run --budget=8h report --pdf"),
         ("--echo build --retry run", "--echo build run --retry"),
         # It stays with a verb that takes it, where another has one of the same name.
         ("submit --new-session run --retry", "submit --new-session run --retry"),

@@ -34,7 +34,7 @@ def logged(clone: Path, tmp_path: Path) -> Path:  # noqa: F811
 
 
 def test_one_s_own_html_shows_a_few_lines_and_neither_markdown_nor_a_chart_does(logged, tmp_path):
-    _, written = write_report(logged, tmp_path / "out", ReportOptions(png=True))
+    _, written = write_report(logged, tmp_path / "out", ReportOptions())
     html = written.html.read_text()
     assert f"&lt;b&gt; {SECRET}: out of memory" in html
     assert "\x1b" not in html

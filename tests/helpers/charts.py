@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from report.charts.curves import CurveLine, CurvePanel, Curves
-from report.charts.drawing import DPI, Chart, Drawing, Sheet, as_png, draw_chart
+from report.charts.drawing import DPI, Chart, Drawing, Sheet, draw_chart
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import DESK, NARROW
 from tests.helpers import records_hostile
@@ -157,15 +157,6 @@ BY_BATCH = CurvePanel(
 )
 
 
-ROOFLINE = CurvePanel(
-    "",
-    "TFLOP/s",
-    (
-        CurveLine("fp32, on paper", ((20.0, 67.0), (2000.0, 67.0)), published=True, stroke=1),
-        CurveLine("ResNet-50, amp-bf16", ((990.0, 40.0),), marked=True),
-    ),
-    decades=True,
-)
 CHARTS: dict[str, Chart] = {
     "rows": ScaleRows(GROUPS, "fastest = 1.00", KEY),
     "rows on scales of their own": ScaleRows(
@@ -187,7 +178,6 @@ CHARTS: dict[str, Chart] = {
     "curves of two": Curves((many_lines(20), GAIN)),
     "a panel of twenty lines": Curves((many_lines(20),)),
     "costs": ScaleRows((RowGroup("", TIMES[2:4]),), "EUR a year", KEY, reference=None),
-    "roofline": Curves((ROOFLINE,)),
     "nothing": ScaleRows(()),
 }
 EACH_CHART = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
@@ -198,12 +188,6 @@ EACH_LAYOUT = pytest.mark.parametrize("layout", [DESK, NARROW], ids=["desk", "na
 def drawing_of(chart: Chart) -> Drawing:
     """A chart as a page and a file have it."""
     return draw_chart(chart, "name", "title", "unit", "description")
-
-
-@cache
-def pixels_of(chart: Chart) -> bytes:
-    """A chart as PNG."""
-    return as_png(chart, "title", "unit")
 
 
 def drawn_texts(sheet: Sheet) -> list[tuple[str, tuple[float, float, float, float]]]:

@@ -11,13 +11,13 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import report, run
+from commands import run
 from commands.report import ReportOptions, write_report
 from harness.engine import choose as engine_choice
 from harness.engine import container
@@ -41,13 +41,13 @@ from harness.run import choice, obstacles, runner
 from harness.run import setup as run_setup
 from harness.settings import Settings
 from harness.telemetry import recorder, sampler
-from report.page import whole_page
 from tests.helpers import ROOT, copied
 from tests.helpers import records_builder as records
 from tests.helpers.fake_boxes import MIB, STRANGER, Box, Scene, Work
 from tests.helpers.fake_clock import Clock, watch
 from tests.helpers.fake_engine import FACTS
 from tests.helpers.records_devices import CONVNET
+from tests.helpers.undrawn import leave_undrawn
 
 ALONE = """
 [[measure]]
@@ -264,7 +264,7 @@ def run_line(
         patch.setattr(recorder, "start_sampling", on_cards)
         patch.setattr(runner, "datetime", clock)
         patch.setattr(choice, "datetime", clock)
-        patch.setattr(report, "write", partial(whole_page.write, drawn=False))
+        leave_undrawn(patch)
         outcome = run.run_plan(root, Settings(plan="constructed"), run.RunOptions())
         assert outcome is not None and outcome.complete
         _, page = write_report(root, folder / "page", ReportOptions())

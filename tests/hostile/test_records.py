@@ -121,7 +121,7 @@ def scaled_windows(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("model", [Record, Session])
-def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_the_page(model):
+def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_the_page(model, undrawn):
     @drawn(60)
     @given(st.data())
     def attack(data):
@@ -135,7 +135,7 @@ def test_a_figure_that_changes_is_named_or_has_its_cause_and_no_markup_reaches_t
             after, analysis = reading(root)
             assert not untouched().silent(after, touched)
             if data.draw(st.integers(0, 9)) == 0:
-                page = render(page_of(analysis), drawn=False)
+                page = render(page_of(analysis))
                 assert f"<{MARK}" not in page.html.lower() + page.markdown.lower()
 
     attack()

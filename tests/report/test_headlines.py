@@ -328,14 +328,14 @@ COUNTED = re.compile(r"^\d+ × |\d-cores?")
 """No record here is of several cards: processes on one processor are processes."""
 
 
-def test_a_session_without_a_record_is_refused_alone_and_named_on_the_page_of_a_pair():
+def test_a_session_without_a_record_is_refused_alone_and_named_on_the_page_of_a_pair(undrawn):
     with pytest.raises(UserError, match=rf"^session '{EMPTY}' holds no record"):
         asked(EMPTY)
     for pair in ((EMPTY, H100), (H100, EMPTY)):
         analysis, page = asked(*pair)
         assert (analysis.lead, analysis.unrecorded) == (H100, (EMPTY,))
         assert told(clauses(page)) == HELD[(H100,)]
-        rendered = render(page, drawn=False)
+        rendered = render(page)
         assert all(text.count(EMPTY) == 1 for text in (rendered.markdown, rendered.html))
     with pytest.raises(UserError, match=r"^there is no session '20261126-000000'"):
         asked(H100, "20261126-000000")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,7 +10,6 @@ from harness.record import PURE, DeviceUsed
 from harness.record.published.cards import Card, find_card, peak_tflops
 from report import text
 from report.analysis import Analysis
-from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.page.filters import figure_text, of_each_key, work_name
@@ -33,9 +31,6 @@ from report.trials.ceilings import (
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
 
-SheetLimit = tuple[str, float, bool]
-"""A limit's name, its value, and whether it is the one on paper."""
-
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
@@ -52,19 +47,12 @@ class SheetRow:
         """The measured limit as a share of the one on paper."""
         return share(self.measured, self.paper)
 
-    @property
-    def limits(self) -> list[SheetLimit]:
-        """Those that are known of the measured one and the one on paper."""
-        both = ((self.measured, False), (self.paper, True))
-        return [(self.name, value, paper) for value, paper in both if value]
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
     """How close one device's work comes to its limits."""
 
     device: str
-    picture: Picture | None
     rows: tuple[tuple[TrialResult, RooflinePoint, bool], ...]
     """The typical run of each work below its limits, and whether it was faster than the fastest product."""
     sheet: tuple[SheetRow, ...]
@@ -109,10 +97,10 @@ def devices_of(analysis: Analysis) -> tuple[DeviceLimits, ...]:
     valid = [trial for trial in trials if trial.verdict != "invalid"]
     of_device = grouped_by(valid, lambda trial: device_of(trial.record))
     views = []
-    for number, (device, own) in enumerate(of_device.items(), 1):
+    for device, own in of_device.items():
         measured = by_device.get(device, {}) if device else {}
         reached = tuple(each for each in together if each.device == device)
-        views.append(_device(own, cards, measured, reached, f"limits-{number}"))
+        views.append(_device(own, cards, measured, reached))
     return tuple(found for found in views if found is not None)
 
 
@@ -121,7 +109,6 @@ def _device(
     cards: Sequence[Card],
     measured: Mapping[str, float],
     reached: tuple[Together, ...],
-    name: str,
 ) -> DeviceLimits | None:
     trained = [trial for trial in trials if not trial.is_ceiling]
     alike = grouped_by(trained, lambda trial: trial.key).values()
@@ -133,7 +120,6 @@ def _device(
     sheet = _sheet(used.device, card, measured, trials) if card or measured else ()
     return DeviceLimits(
         device=trials[0].card,
-        picture=_picture(works, used.device.count, sheet, name),
         rows=tuple((trial, point, is_doubtful(point)) for trial, point in works),
         sheet=sheet,
         source=text.clean(card.source, 200) if card else "",
@@ -157,44 +143,6 @@ def _typical_point(
         return None
     middle = median(rate for rate, _ in rated)
     return min(rated, key=lambda pair: abs(pair[0] - middle))[1]
-
-
-def _picture(
-    works: Sequence[tuple[TrialResult, RooflinePoint]], count: int, sheet: Sequence[SheetRow], name: str
-) -> Picture | None:
-    """Return the roofline of one of `count` devices: works below their limits, those on paper dashed."""
-    dots = [
-        CurveLine(
-            f"{text.model_name(trial.key.model)}, {trial.key.precision}",
-            ((point.intensity, point.flops_per_second / count / 1e12),),
-            marked=True,
-        )
-        for trial, point in works
-        if point.intensity is not None and point.flops_per_second is not None
-    ]
-    roofs = [limit for row in sheet if row.unit == "TFLOP/s" for limit in row.limits]
-    copies = (limit for row in sheet if row.name == "bandwidth" for limit in row.limits)
-    slopes = [("memory", speed / 1e3, paper) for _, speed, paper in copies]
-    if not dots or not (roofs and slopes):
-        return None
-    across = [speed / slope for _, speed, _ in roofs for _, slope, _ in slopes]
-    across += [dot.points[0][0] for dot in dots]
-    low, high, top = min(across) / 1.5, 1.5 * max(across), max(speed for _, speed, _ in roofs)
-    limits = [_limit(slope, (low, low * slope[1]), (top / slope[1], top)) for slope in slopes]
-    for roof in roofs:
-        steepest = max((speed for _, speed, paper in slopes if paper == roof[2]), default=math.inf)
-        limits.append(_limit(roof, (max(low, roof[1] / steepest), roof[1]), (high, roof[1])))
-    note = "TFLOP/s by operations a counted byte; logarithmic both ways"
-    panel = CurvePanel("", note, (*limits, *dots), decades=True)
-    alt = f"{text.count(len(dots), 'work')} under {text.count(len(roofs), 'roof')}"
-    return Picture(name, Curves((panel,)), alt)
-
-
-def _limit(limit: SheetLimit, *points: tuple[float, float]) -> CurveLine:
-    label, _, paper = limit
-    return CurveLine(
-        f"{label}, {'on paper' if paper else 'measured'}", points, stroke=int(paper), published=True
-    )
 
 
 def _sheet(

@@ -13,7 +13,6 @@ from tests.helpers.charts import (
     BY_BATCH,
     EACH_LAYOUT,
     GAIN,
-    ROOFLINE,
     dots_of,
     drawn_texts,
     lines_of,
@@ -23,7 +22,7 @@ from tests.helpers.charts import (
 
 @pytest.mark.parametrize(("layout", "across"), [(DESK, 2), (NARROW, 1)])
 def test_panels_are_in_rows_of_equal_length_as_many_across_as_have_room(layout: Layout, across: int):
-    panels = (replace(ROOFLINE, title="Roofline"), GAIN, many_lines(3), BY_BATCH)
+    panels = (replace(BY_BATCH, title="Gain by batch"), GAIN, many_lines(3), BY_BATCH)
     texts = {said: box for said, box in drawn_texts(Curves(panels).sheet(layout))}
     tops = [round(texts[panel.title][3]) for panel in panels]
     assert len(set(tops[:across])) == 1

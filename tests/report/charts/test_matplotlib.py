@@ -1,4 +1,4 @@
-"""What matplotlib draws: the same bytes every time, nowhere else, and marks where they belong in pixels."""
+"""What matplotlib draws: the same bytes every time, and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import hashlib
 import os
 import subprocess
 import sys
-from io import BytesIO
 
-import numpy as np
-import pytest
-from matplotlib import image as images
 from matplotlib import rc_context
 
-from report.charts.drawing import MARGIN, PIXELS, Sheet
+from report.charts.card import ShareCard, draw_card
 from tests.helpers import ROOT
-from tests.helpers.charts import CHARTS, drawing_of, pixels_of
+from tests.helpers.charts import CHARTS, drawing_of
 
 HASHES = """
 import report.charts
@@ -28,10 +24,10 @@ EACH_KIND = ("rows", "dots", "curves")
 
 
 def hashes() -> list[str]:
-    """Of a chart of each kind as it stands in a page, in a file, and in pixels."""
+    """Of a chart of each kind as it stands in a page and in a file, and of a card in pixels."""
     charts = [CHARTS[name] for name in EACH_KIND]
     drawn = [(drawing_of(chart).page + drawing_of(chart).file).encode() for chart in charts]
-    drawn += [pixels_of(chart) for chart in charts[1:]]
+    drawn += draw_card(ShareCard("about", "headline", "title", "doubt", "source", charts[0]))
     return [hashlib.sha256(each).hexdigest() for each in drawn]
 
 
@@ -71,17 +67,3 @@ def test_matplotlib_is_loaded_when_the_first_chart_is_drawn():
 def test_nothing_but_the_charts_draws():
     drawing = [path for path in (ROOT / "report").rglob("*.py") if "matplotlib" in path.read_text()]
     assert {path.parent.name for path in drawing} == {"charts"}
-
-
-def test_a_mark_stands_beside_its_name_in_pixels_too_with_a_margin_around_both():
-    sheet = Sheet(300.0, 100.0)
-    name = {"ls": "none", "marker": "s", "ms": 8, "mec": "none", "mfc": "#ff0000"}
-    sheet.line([(8.0, 50.0)], name)
-    sheet.line([(200.0, 50.0)], {**name, "mfc": "#0000ff"})
-    above = sheet.head("Title", "unit")
-    pixels = images.imread(BytesIO(sheet.png(above)))[..., :3]
-    assert pixels.shape[:2] == (PIXELS * (100 + above + 2 * MARGIN), PIXELS * (300 + 2 * MARGIN))
-    for colour, x in (((1, 0, 0), 8), ((0, 0, 1), 200)):
-        rows, columns = np.nonzero((pixels == colour).all(axis=2))
-        assert rows.mean() / PIXELS == pytest.approx(MARGIN + above + 50, abs=1)
-        assert columns.mean() / PIXELS == pytest.approx(MARGIN + x, abs=1)

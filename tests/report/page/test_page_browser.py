@@ -101,7 +101,7 @@ def test_nothing_scrolls_sideways_nothing_is_fetched_and_all_charts_are_drawn(
 def test_no_string_of_a_record_became_a_part_of_the_page_that_acts(seen: dict[str, Any], name: str):
     found = seen[f"{name} 800"]
     assert (found["active"], found["loading"]) == ([], 0)
-    assert found["scripts"] == 1
+    assert found["scripts"] == 0
 
 
 @EACH_PAGE
@@ -130,31 +130,6 @@ def test_the_page_prints_on_a4(printed: Callable[[Path], Path], name: str):
     sheets = printed(page_of_any(name).html).read_bytes()
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", sheets)
     assert {(round(float(wide)), round(float(high))) for wide, high in boxes} == {(595, 842)}
-
-
-PRESSED = """(() => {
-  const table = [...document.querySelectorAll('table')].find(each => each.querySelector('thead button'));
-  const head = table.tHead.rows[0].cells[0], button = head.querySelector('button');
-  const column = () => [...table.tBodies[0].rows].map(row => row.cells[0].textContent);
-  document.querySelectorAll('details').forEach(each => each.open = true);
-  button.focus();
-  const answer = { focused: document.activeElement === button };
-  button.click();
-  answer.up = column();
-  button.click();
-  answer.down = column();
-  answer.sort = head.getAttribute('aria-sort');
-  return answer;
-})()"""
-
-
-def test_a_table_is_sorted_by_a_button_that_the_keyboard_reaches(browser: Browser):
-    browser.open(written("twenty-machines").html)
-    pressed = browser.run(PRESSED)
-    assert (pressed["focused"], pressed["sort"]) == (True, "descending")
-    assert len(pressed["up"]) > 3
-    assert pressed["up"] != pressed["down"]
-    assert sorted(pressed["up"]) == sorted(pressed["down"])
 
 
 @pytest.fixture(scope="module")

@@ -114,9 +114,9 @@ def test_what_this_machine_did_on_other_terms_is_in_no_picture():
 
 
 @pytest.mark.parametrize("which", ["judged", "alone"])
-def test_the_part_is_written_in_both_formats(which: str, request: pytest.FixtureRequest):
+def test_the_part_is_written_in_both_formats(which: str, request: pytest.FixtureRequest, undrawn):
     analysis = request.getfixturevalue(which)
-    written = render(page_of(analysis), drawn=False)
+    written = render(page_of(analysis))
     for name in ("Bhutani 2019", "invoke claims"):
         assert name in written.html and name in written.markdown
     assert "Bhutani 2019" not in written.html.lower()

@@ -9,13 +9,12 @@ import pytest
 from report.analysis import Analysis, AnalysisRequest, analyse
 from report.charts.curves import Curves
 from report.compare.cells import states_of
-from report.page.parts.workloads import MOST_TIMELINES, WorkloadView, view
+from report.page.parts.workloads import WorkloadView, view
 from report.page.values import systems_of
 from tests.helpers import cases
 from tests.helpers.here import evidence_here
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-FRAMEWORKS = "20261123-cccefa"
 
 
 def viewed(analysis: Analysis) -> tuple[WorkloadView, ...]:
@@ -37,11 +36,6 @@ def panel_titles(found: tuple[WorkloadView, ...]) -> set[str]:
 def desk() -> tuple[WorkloadView, ...]:
     session = cases.COMMITTED["desk"][-15:]
     return viewed(analyse(evidence_here(), AnalysisRequest(NOW, session=session)))
-
-
-@pytest.fixture(scope="module")
-def frameworks() -> tuple[WorkloadView, ...]:
-    return viewed(analyse(evidence_here(), AnalysisRequest(NOW, session=FRAMEWORKS)))
 
 
 def test_a_work_by_itself_has_a_row():
@@ -67,8 +61,3 @@ def test_growing_batches_end_at_the_first_that_does_not_fit():
     for sweep in sweeps:
         assert sweep.best is not None and sweep.largest is not None and sweep.wall is not None
         assert (sweep.best.key.batch_size, sweep.largest.key.batch_size, sweep.wall) == (32, 32, 64)
-
-
-def test_trials_over_time_are_few(frameworks: tuple[WorkloadView, ...]):
-    pictures = [each for work in frameworks for each in work.over_time]
-    assert 0 < len(pictures) <= MOST_TIMELINES

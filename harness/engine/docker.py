@@ -66,10 +66,8 @@ class DockerEngine:
     @cached_property
     def facts(self) -> EngineFacts:
         """Return what the engine can do here, read once."""
-        client = building.choose_client(self.connection, os.environ)
         with engine_errors(self._title, "describe itself"):
-            info = self._api.info()
-            return engine_facts(self.connection, info, client, Files(), self._podman_info())
+            return engine_facts(self.connection, self._api.info(), Files(), self._podman_info())
 
     def _podman_info(self) -> Mapping[str, Any] | None:
         """Return what Podman's own API says of it; null for Docker, and where that API does not answer."""

@@ -19,11 +19,10 @@ from harness.image.images import leading_release
 def engine_facts(
     connection: Connection,
     info: Mapping[str, Any],
-    client: Client | None,
     files: Files,
     podman: Mapping[str, Any] | None = None,
 ) -> EngineFacts:
-    """Return an engine's facts by its info API, the client that can build for it, and CDI's files.
+    """Return an engine's facts by its info API and CDI's files.
 
     `podman` is what Podman tells by its own API, since the compatible one may leave out SELinux and rootless.
     """
@@ -37,7 +36,6 @@ def engine_facts(
     return EngineFacts(
         name=connection.kind,
         version=connection.version,
-        buildkit=client is not None,
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
         cdi=leading_release(connection.version) >= PODMAN_GIVES_GPUS
         if connection.kind == "podman"
@@ -120,8 +118,6 @@ class EngineFacts:
 
     name: ContainerEngine
     version: str | None
-    buildkit: bool
-    """A command-line client here can build with BuildKit; Podman's own builder counts."""
     runtimes: tuple[str, ...]
     cdi: bool
     """It honours requests for CDI devices."""

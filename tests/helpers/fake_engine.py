@@ -36,7 +36,7 @@ PODMAN: dict[str, Any] = {
 
 
 FACTS = EngineFacts(
-    name="docker", version="28.3.0", buildkit=True, runtimes=("nvidia",), cdi=True, cdi_devices=(),
+    name="docker", version="28.3.0", runtimes=("nvidia",), cdi=True, cdi_devices=(),
     rootless=False, userns_remap=False, selinux=False, data_root_free_bytes=None,
 )  # fmt: skip
 """What a Docker Engine with NVIDIA's runtime tells of itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.engine.docker import DockerEngine
+from harness.engine.image_build import choose_client
 from harness.errors import MachineError, NotBuilt
 from harness.image.images import Image
 from harness.image.spec import BuildSettings
@@ -66,12 +68,14 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
         proxy={"HTTPS_PROXY": SECRET},
         network="host",
     )
-    return image, DockerEngine(bench.engine.connection, settings)
+    connection = bench.engine.connection
+    client = choose_client(connection, os.environ)
+    require(connection.kind, client is not None, "no command-line client here builds with BuildKit")
+    return image, DockerEngine(connection, settings)
 
 
 def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
     image, engine = clone(bench, STEP + f"print({time.time_ns()})\n")
-    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(NotBuilt, match="image 'tiny'"):
         engine.built_environment(image)
     lines: list[str] = []
@@ -99,7 +103,6 @@ def test_an_image_is_built_once_and_its_secrets_stand_in_no_layer(bench):
 
 def test_a_build_that_fails_says_why_and_where_its_log_lies(bench):
     image, engine = clone(bench, "print('no wheel fits')\nraise SystemExit(3)\n")
-    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     with pytest.raises(
         MachineError, match="image 'tiny' cannot be built: a step of it failed, no wheel fits; "
     ) as caught:
@@ -124,7 +127,6 @@ json.dump([sys.argv, asked["workload"]], open(os.environ["GPUDYNO_OUT"] + "/meas
 
 def test_an_image_of_one_s_own_starts_trials_by_its_own_program_and_needs_no_workload_of_ours(bench):
     image, engine = clone(bench, "")
-    require(engine.name, engine.facts.buildkit, "no command-line client here builds with BuildKit")
     folder = bench.folder / "clone" / "docker" / "tiny"
     (folder / "Dockerfile").write_text(OWN_DOCKERFILE)
     (folder / "start").write_text(OWN_PROGRAM)

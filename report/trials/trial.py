@@ -99,8 +99,8 @@ class TrialResult:
 
     @property
     def bottleneck(self) -> str:
-        """What it waits for, in a sentence; empty where that is not known."""
-        return "" if self.bound.kind == "unknown" else self.bound.sentence()
+        """What it waits for; empty where that is not known."""
+        return "" if self.bound.kind == "unknown" else self.bound.kind
 
     @property
     def session(self) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from harness.errors import UserError
@@ -14,39 +13,29 @@ from report.compare.comparison import ComparedWork, Comparison, MissingFigure, c
 from report.compare.ratio import WorkRatio
 from report.expected.software_effect import SoftwareEffect
 from report.text import clean, short_card
-from report.trials.factors import FACTORS, FactorRule, factor_apart
+from report.trials.factors import FACTORS, factor_apart
 from report.trials.key import Pairs
 from report.trials.trial import TrialResult
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NamedSides:
-    """The comparison of what two names mean."""
+    """The comparison of what two names mean: the second is the side that the first is over."""
 
     names: tuple[str, str]
     machines: tuple[tuple[str, ...], tuple[str, ...]]
     """The labels of the machines that either name means."""
     comparison: Comparison
-    places: tuple[int, int]
-    """The place of either name among the comparison's sides."""
 
-    @cached_property
+    @property
     def ratios(self) -> tuple[WorkRatio, ...]:
         """The first over the second in each work that both did."""
-        found = (self.comparison.ratio(work, *self.places) for work in self.comparison.works)
-        return tuple(ratio for ratio in found if ratio)
+        return self.comparison.ratios
 
     def values(self, ratio: WorkRatio) -> tuple[Pairs, Pairs]:
         """Return what each side of a ratio is by the factor."""
         rule = FACTORS[self.comparison.factor]
         return rule.values(ratio.of.trials[0]), rule.values(ratio.over.trials[0])
-
-    @property
-    def failed_works(self) -> tuple[MissingFigure, ...]:
-        """The works that the second has, and in which the first failed or has no valid run."""
-        first = self.comparison.sides[self.places[0]]
-        missing = self.comparison.missing
-        return tuple(each for each in missing if each.side == first and each.reason in ("failed", "invalid"))
 
 
 def compare_named(
@@ -69,27 +58,24 @@ def compare_named(
         )
     both = [*sides[0], *sides[1]]
     failed = [trial for trial in both if trial.failure is not None and trial.failure.kind == "trial"]
-    if {first, second} <= {trial.key.precision for trial in both}:
-        found = compare_sides("precision", cells_of(both), failed=failed, software=software)
+    of_precisions = {first, second} <= {trial.key.precision for trial in both}
+    factor = "precision" if of_precisions else factor_apart(sides) or "machine"
+    names = dict.fromkeys(paths[0], first) | dict.fromkeys(paths[1], second)
+    # A name may mean several machines and sessions; precisions are compared within one.
+    rule = replace(
+        FACTORS[factor],
+        values=lambda trial: (("name", names[trial.path]),),
+        within=FACTORS[factor].within if of_precisions else (),
+        order=lambda values: (values != (("name", second),),),
+    )
+    found = compare_sides(factor, cells_of(both), failed=failed, software=software, rule=rule)
+    if of_precisions:
         works = _newest_works(found.works)
-        missing = tuple(each for each in found.missing if each.work in works)
-        found, wanted = replace(found, works=works, missing=missing), "precision"
-    else:
-        factor = factor_apart(sides) or "machine"
-        rule = _names_rule(dict.fromkeys(paths[0], first) | dict.fromkeys(paths[1], second), FACTORS[factor])
-        found, wanted = (
-            compare_sides(factor, cells_of(both), failed=failed, software=software, rule=rule),
-            "name",
+        found = replace(
+            found, works=works, missing=tuple(each for each in found.missing if each.work in works)
         )
-    values = [side.values for side in found.sides]
-    places = values.index(((wanted, first),)), values.index(((wanted, second),))
     machines = [tuple(sorted({trial.machine_label for trial in side})) for side in sides]
-    return NamedSides((first, second), (machines[0], machines[1]), found, places)
-
-
-def _names_rule(name_of: Mapping[str, str], rule: FactorRule) -> FactorRule:
-    """Return the rule by which a trial is of the side that names it: a name may mean several machines."""
-    return FactorRule(lambda trial: (("name", name_of[trial.path]),), rule.free, explains=rule.explains)
+    return NamedSides((first, second), (machines[0], machines[1]), found)
 
 
 def _newest_works(works: Sequence[ComparedWork]) -> tuple[ComparedWork, ...]:
@@ -151,7 +137,11 @@ def gate_reasons(found: NamedSides, limit: float) -> tuple[GateReason, ...]:
         for ratio, ends in ranges
         if ends.low <= limit
     ]
-    failed = [GateReason("failed", missing=each) for each in found.failed_works]
+    failed = [
+        GateReason("failed", missing=each)
+        for each in found.comparison.missing
+        if each.side.values == (("name", found.names[0]),) and each.reason in ("failed", "invalid")
+    ]
     return (*reasons, *failed, *(() if ranges else (GateReason("nothing-judged"),)))
 
 

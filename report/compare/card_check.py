@@ -95,7 +95,6 @@ class TwoSpeeds:
 
     fast: float
     slow: float
-    changes: int
     held_seconds: float
 
 
@@ -432,12 +431,8 @@ def two_speeds(speeds: Sequence[float]) -> TwoSpeeds | None:
     ]
     if len(runs) < 2 + LEAST_RETURNS:
         return None
-    return TwoSpeeds(
-        math.exp(fast),
-        math.exp(slow),
-        len(runs) - 1,
-        median(count for _, count in runs) * BLOCK_SECONDS,
-    )
+    held_seconds = median(count for _, count in runs) * BLOCK_SECONDS
+    return TwoSpeeds(math.exp(fast), math.exp(slow), held_seconds)
 
 
 def _other_bits(checks: Sequence[TrialResult]) -> Iterable[OtherBits]:

@@ -52,9 +52,6 @@ NEW_SOFTWARE = "new"
 NEIGHBOURS = 2
 
 FEWEST_OF_VENDOR = 5
-MOST_YEARS = 2
-"""How many years after the newest card with figures a card may be."""
-
 BEYOND = 2.0
 """A specification may lie so many times outside those of the task's cards."""
 
@@ -67,7 +64,7 @@ WIDEST = 3.0
 SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
 MEMORY = SPECIFICATIONS.index("memory")
 
-RefusalReason = Literal["task", "vendor", "architecture", "year", "memory", "specification", "width"]
+RefusalReason = Literal["task", "vendor", "architecture", "memory", "specification", "width"]
 
 CardErrors = Mapping[str, tuple[float, ...]]
 """The errors of each card, in deviations."""
@@ -152,7 +149,6 @@ class ReferenceCards:
     """By their names, a figure of each card."""
     vendors: Mapping[tuple[str, str], frozenset[str]]
     architectures: Mapping[str, frozenset[str]]
-    years: Mapping[str, int]
 
 
 def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
@@ -163,7 +159,6 @@ def reference_cards(figures: pd.DataFrame) -> ReferenceCards:
         {str(key): rows for key, rows in of_cards.groupby("task")},
         dict(zip(vendors.index.tolist(), vendors, strict=True)),
         {str(key): frozenset(cards) for key, cards in figures.groupby("architecture").card},
-        dict(zip(figures.card, figures.year, strict=True)),
     )
 
 
@@ -193,13 +188,12 @@ def refusal_of_new_work(card: CardSpecs, kind: Arithmetic, on: ReferenceCards) -
 
 
 def _stranger(card: CardSpecs, of_vendor: frozenset[str], on: ReferenceCards) -> Refusal | None:
-    """Return a refusal where too few cards of its vendor, none of its kind or only old ones are known."""
+    """Return a refusal where too few cards of its vendor, or none of its kind, are known."""
     if len(of_vendor - {card.name}) < FEWEST_OF_VENDOR:
         return Refusal("vendor", f"{len(of_vendor - {card.name})} of {card.vendor}", str(FEWEST_OF_VENDOR))
     if not on.architectures.get(f"{card.vendor} {card.architecture}", frozenset()) - {card.name}:
         return Refusal("architecture", card.architecture)
-    newest = max(year for name, year in on.years.items() if name != card.name) + MOST_YEARS
-    return Refusal("year", str(card.year), str(newest)) if card.year > newest else None
+    return None
 
 
 def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
@@ -218,7 +212,6 @@ def _beyond(own: Vector, others: Vector, batch: int) -> Refusal | None:
 class ExpectedValue:
     """A figure in its task's unit, with the range that holds it for nine of ten cards."""
 
-    card: str
     task: TrainingTask
     value: float
     low: float
@@ -269,7 +262,7 @@ class ExpectationModel:
             for task, mean, variance in zip(asked, means.tolist(), variances, strict=True):
                 known = self.own.get(task.program) or self.errors[(task.key, software) in self._software]
                 reach = quantile(known, COVERAGE) * math.sqrt(variance)
-                found[task] = _said(card, task, mean, reach, of_card[task.key])
+                found[task] = _said(task, mean, reach, of_card[task.key])
         return {task: said for task, said in found.items() if said}
 
     @cached_property
@@ -281,13 +274,11 @@ class ExpectationModel:
         return frozenset(zip(self.fit.figures.task, self.fit.figures.software, strict=True))
 
 
-def _said(
-    card: CardSpecs, task: TrainingTask, mean: float, reach: float, published: int
-) -> ExpectedValue | Refusal:
+def _said(task: TrainingTask, mean: float, reach: float, published: int) -> ExpectedValue | Refusal:
     if not reach < math.log(WIDEST):
         return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
     low, high = sorted((task.value(mean - reach), task.value(mean + reach)))
-    return ExpectedValue(card.name, task, task.value(mean), low, high, math.exp(reach), published)
+    return ExpectedValue(task, task.value(mean), low, high, math.exp(reach), published)
 
 
 def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str, frozenset[str]]:

@@ -87,7 +87,6 @@ def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataF
     return known.assign(
         vendor=[card.vendor for card in cards],
         architecture=[f"{card.vendor} {card.architecture}" for card in cards],
-        year=[card.year for card in cards],
         arithmetic=[arithmetic(label) for label in known.precision],
         features=pd.Series(
             [card.features(label) for card, label in zip(cards, known.precision, strict=True)], dtype=object

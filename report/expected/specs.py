@@ -110,25 +110,14 @@ def load_specs(root: Path, cards: Sequence[Card]) -> dict[str, CardSpecs]:
 
 def _card_specs(card: Card) -> CardSpecs | None:
     """Return the part of the card that a framework sees as one device; null where a figure is unknown."""
-    peaks, parts = card.peaks, card.devices
-    needed = (peaks.fp32, card.bandwidth_gbs, card.memory_gb, card.power_watts)
-    fp32, bandwidth, memory, power = (value / parts if value else None for value in needed)
-    if not (card.launch and fp32 and bandwidth and memory and power):
+    known = card.model_dump(include={"bandwidth_gbs", "memory_gb", "power_watts"})
+    known |= {f"{name}_tflops": getattr(card.peaks, name) for name in ("fp32", "tf32", "fp16")}
+    of_device = {name: value / card.devices for name, value in known.items() if value}
+    if not card.launch or not {*known} - {"tf32_tflops", "fp16_tflops"} <= {*of_device}:
         return None
-    return CardSpecs(
-        name=card.name,
-        vendor=card.vendor,
-        architecture=card.architecture.split()[0],
-        year=int(card.launch[:4]),
-        form=card.form,
-        fp32_tflops=fp32,
-        tf32_tflops=peaks.tf32 / parts if peaks.tf32 else None,
-        fp16_tflops=peaks.fp16 / parts if peaks.fp16 else None,
-        bandwidth_gbs=bandwidth,
-        memory_gb=memory,
-        power_watts=power,
-        source=card.source,
-    )
+    named = card.model_dump(include={"name", "vendor", "form", "source"})
+    architecture, year = card.architecture.split()[0], int(card.launch[:4])
+    return CardSpecs(**named, **of_device, architecture=architecture, year=year)
 
 
 def named(name: str, specs: Mapping[str, CardSpecs]) -> CardSpecs:

@@ -117,7 +117,6 @@ def test_a_software_of_no_table_widens_the_range(model, constructed):
     [
         ({"vendor": "AMD"}, "vendor"),
         ({"architecture": "Omega"}, "architecture"),
-        ({"year": 2030}, "year"),
         ({"memory_gb": 8}, "memory"),
         ({"bandwidth_gbs": 20000}, "specification"),
     ],

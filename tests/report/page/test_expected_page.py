@@ -16,15 +16,7 @@ TASK = TrainingTask("constructed", "work", "amp-fp16", 64, "samples/s")
 
 
 def an_expected(value, factor=1.2):
-    return ExpectedValue(
-        card="Constructed card",
-        task=TASK,
-        value=value,
-        low=value / factor,
-        high=value * factor,
-        factor=factor,
-        published=0,
-    )
+    return ExpectedValue(TASK, value, value / factor, value * factor, factor, published=0)
 
 
 @pytest.mark.parametrize("share", [0.97, 0.71, 1.3])

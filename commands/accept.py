@@ -20,10 +20,11 @@ from report import text
 from report.analysis import Analysis
 from report.buying import clause
 from report.buying.clause import RequirementResult
-from report.buying.ordered_machine import MachineDifference, not_as_ordered, other_machine
+from report.buying.ordered_machine import not_as_ordered, other_machine
 from report.compare.card_units import BoxCards, CardBehind, cards_behind
 from report.page import render
 from report.stats.intervals import LEVEL
+from report.trials.key import Term
 
 WHOLE_PLAN = "measure the whole plan, with `invoke accept` and the bundle alone"
 
@@ -86,9 +87,9 @@ def _refuse_copies(ordered: Sequence[Record], delivered: Sequence[Record]) -> No
             )
 
 
-def _refuse_other(found: Sequence[MachineDifference]) -> None:
+def _refuse_other(found: Sequence[Term]) -> None:
     differences = [
-        text.clean(f"{each.what}: ordered {each.before}, delivered {each.now}", 200) for each in found
+        text.clean(f"{each.field}: ordered {each.over}, delivered {each.of}", 200) for each in found
     ]
     for difference in differences:
         print(f"  {difference}")

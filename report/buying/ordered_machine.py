@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.record import Machine, Record
 from harness.record.machine import differing_fields
 from report import text
-from report.trials.key import stack_differences, stack_of
+from report.trials.key import Term, stack_differences, stack_of
 
 MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
@@ -32,30 +32,21 @@ _CARD = frozenset(
 """What makes another card, or the same one set otherwise; clocks of the moment and firmware do not."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineDifference:
-    """One thing that is not as it was, with both values as they are shown."""
+def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[Term, ...]:
+    """Return each field in which a delivered machine is not the ordered one, its values as they are shown.
 
-    what: str
-    before: str
-    now: str
-
-
-def other_machine(ordered: Machine, delivered: Machine, *, device: str) -> tuple[MachineDifference, ...]:
-    """Return each field in which another machine was delivered; what one side does not know is none.
-
-    `device` is what trials run on: on a `cpu`, cards do not count.
+    What one side does not know is none. `device` is what trials run on: on a `cpu`, cards do not count.
     """
     found = []
     for field, before, after in differing_fields(ordered, delivered):
         if _matters(field, device) and _differs(field, before, after):
             words = field.replace("gpu ", "card ").replace("cpu.", "processor ")
             called = words.removesuffix("_bytes").removesuffix("_watts").replace("_", " ")
-            found.append(MachineDifference(called, _shown(before, field), _shown(after, field)))
+            found.append(Term(called, _shown(after, field), _shown(before, field)))
     return tuple(found)
 
 
-def other_software(ordered: Record, delivered: Record) -> tuple[MachineDifference, ...]:
+def other_software(ordered: Record, delivered: Record) -> tuple[Term, ...]:
     """Return each part of the software stack, and each variable passed into it, that is not as it was."""
     stacks = tuple(
         replace(
@@ -65,12 +56,12 @@ def other_software(ordered: Record, delivered: Record) -> tuple[MachineDifferenc
         )
         for record in (ordered, delivered)
     )
-    return tuple(MachineDifference(name, before, now) for name, (before, now) in stack_differences(stacks))
+    return tuple(Term(name, now, before) for name, (before, now) in stack_differences(stacks))
 
 
-def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[MachineDifference, ...]:
+def not_as_ordered(ordered: Sequence[Record], delivered: Sequence[Record]) -> tuple[Term, ...]:
     """Return every field in which a delivered trial's machine or software is another, each once."""
-    first, seen = ordered[0], dict[MachineDifference, None]()
+    first, seen = ordered[0], dict[Term, None]()
     machines: dict[str, Machine] = {record.machine.canonical(): record.machine for record in delivered}
     for machine in machines.values():
         seen |= dict.fromkeys(other_machine(first.machine, machine, device=first.trial.asked.device))

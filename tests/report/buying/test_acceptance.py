@@ -130,21 +130,24 @@ def test_a_machine_that_is_a_tenth_slower_fails(bundle, capsys):
     assert "NOT REACHED: LSTM, fp32-ieee, batch 20, cached data: 0.90" in capsys.readouterr().out
 
 
+OTHER = "Constructed Card B"
+
+
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("gpu", "environment", "said"),
     [
-        (
-            "name",
-            "Constructed Card B",
-            "card 0 name: ordered Constructed Card A, delivered Constructed Card B",
-        ),
-        ("memory_bytes", 16 * 2**30, "card 0 memory: ordered 24.0 GiB, delivered 16.0 GiB"),
-        ("driver", "570.12", "card 0 driver: ordered 580.00, delivered 570.12"),
+        ({"name": OTHER}, {}, f"card 0 name: ordered Constructed Card A, delivered {OTHER}"),
+        ({"memory_bytes": 16 * 2**30}, {}, "card 0 memory: ordered 24.0 GiB, delivered 16.0 GiB"),
+        ({"driver": "570.12"}, {}, "card 0 driver: ordered 580.00, delivered 570.12"),
+        ({}, {"passed_variables": {"OMP_NUM_THREADS": "1"}}, "OMP_NUM_THREADS: ordered none, delivered 1"),
+        ({}, {"lock_sha256": "c" * 64}, "lock: ordered"),
     ],
 )
-def test_another_machine_is_told_by_the_field(bundle, capsys, field, value, said):
+def test_another_machine_or_other_software_is_told_by_the_field(bundle, capsys, gpu, environment, said):
+    changes = {f"environment__{name}": value for name, value in environment.items()}
+    other = [build.changed(one, **changes) for one in of_machine(delivered(), **gpu)]
     with pytest.raises(GateError, match="NOT THE MACHINE THAT WAS ORDERED") as refused:
-        answered(bundle, of_machine(delivered(), **{field: value}), capsys)
+        answered(bundle, other, capsys)
     assert said in str(refused.value) and refused.value.exit_code == 3
 
 
@@ -156,23 +159,11 @@ def test_a_power_limit_that_was_lowered_is_another_machine(bench, capsys):
         accept.accept(here, Settings(), bundle, DELIVERED, Demand())
 
 
-def test_a_variable_that_was_passed_in_is_a_named_difference(bundle, capsys):
-    passed = {"OMP_NUM_THREADS": "1"}
-    slowed = [build.changed(record, environment__passed_variables=passed) for record in delivered()]
-    with pytest.raises(GateError, match="OMP_NUM_THREADS: ordered none, delivered 1"):
-        answered(bundle, slowed, capsys)
-
-
 def test_another_patch_of_one_driver_branch_and_unknown_fields_are_the_same_machine(bundle, capsys):
     same = of_machine(
         delivered(), driver="580.65.06", power_limit_watts=450.0, memory_bytes=int(24.2 * 2**30)
     )
     assert answered(bundle, same, capsys).endswith("PASS\n")
-
-
-def test_too_few_runs_are_no_answer(bundle, capsys):
-    with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
-        answered(bundle, delivered(repeats=2), capsys)
 
 
 def with_a_failure(records: list[Record], failure: Failure) -> list[Record]:
@@ -189,47 +180,34 @@ def test_a_trial_that_fails_on_the_delivered_card_is_a_figure_that_was_not_reach
     assert "2 of 3 runs were measured, and one trial does not fit" in capsys.readouterr().out
 
 
-def test_a_trial_that_the_machinery_lost_is_no_answer(bundle, capsys):
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_too_few_runs_or_a_trial_that_the_machinery_lost_are_no_answer(bundle, capsys, is_lost):
     lost = build.out_of_memory().model_copy(update={"kind": "machinery", "reason": "killed"})
+    few = with_a_failure(delivered(), lost) if is_lost else delivered(repeats=2)
     with pytest.raises(UserError, match="2 of 3 runs were measured, so there is no answer"):
-        answered(bundle, with_a_failure(delivered(), lost), capsys)
+        answered(bundle, few, capsys)
 
 
-def test_generated_data_in_place_of_real_is_told_by_the_field(bundle, capsys):
-    def generated(record: Record) -> Record:
-        asked = record.trial.asked.model_copy(update={"data": "generated"})
-        trial = TrialSpec.from_request(asked, record.trial.repeat, seed=1, timeout_seconds=600.0)
-        found = {"measurement__data__source": "generated", "measurement__data__sha256": None}
-        return build.changed(record, trial=trial, **found)
-
-    said = (
-        "it was measured with another data source: ordered real, delivered generated, so there is no answer"
-    )
-    with pytest.raises(UserError, match=said):
-        answered(bundle, [generated(one) for one in delivered()], capsys)
+def asked_otherwise(record: Record, **request: Any) -> Record:
+    asked = record.trial.asked.model_copy(update=request)
+    trial = TrialSpec.from_request(asked, record.trial.repeat, seed=1, timeout_seconds=60.0)
+    return build.changed(record, trial=trial)
 
 
-def test_another_protocol_is_told_by_the_field(bundle, capsys):
-    kind = {**build.LM, "protocol": "published/2"}
-    on = build.machine("Constructed Card A", label="card-a", digits="a")
-    other = build.series_of(
-        kind,
-        "fp32-ieee",
-        0.0121,
-        batch_size=20,
-        on=on,
-        card="Constructed Card A",
-        session=DELIVERED,
-        within=build.environment(lock_sha256=bundled.lock_sha256()),
-    )
-    with pytest.raises(UserError, match="another protocol: ordered published/1, delivered published/2"):
-        answered(bundle, other, capsys)
-
-
-def test_other_software_is_told_by_the_field(bundle, capsys):
-    within = build.environment(lock_sha256="c" * 64)
-    other = [one.model_copy(update={"environment": within}) for one in delivered()]
-    with pytest.raises(GateError, match="NOT THE MACHINE THAT WAS ORDERED: lock: ordered"):
+@pytest.mark.parametrize(
+    ("request_", "data", "said"),
+    [
+        ({"protocol": "published/2"}, {}, "protocol: ordered published/1, delivered published/2"),
+        (
+            {"data": "generated"},
+            {"measurement__data__source": "generated", "measurement__data__sha256": None},
+            "data source: ordered real, delivered generated, so there is no answer",
+        ),
+    ],
+)
+def test_another_work_is_told_by_the_field(bundle, capsys, request_, data, said):
+    other = [build.changed(asked_otherwise(one, **request_), **data) for one in delivered()]
+    with pytest.raises(UserError, match=f"it was measured with another {said}"):
         answered(bundle, other, capsys)
 
 
@@ -302,17 +280,8 @@ def box(session: str, loss: float = 0.0, missing: int | None = None) -> list[Rec
     for at in (place for place in range(8) if place != missing):
         slower = 0.012 * (1 + 0.002 * at) / (1 - loss * (at == 3))
         for one in bundled.one_card(session, seconds=slower + 1e-6 * (session != bundled.LEAD)):
-            asked = one.trial.asked.model_copy(update={"card": at})
-            trial = TrialSpec.from_request(asked, one.trial.repeat, seed=1, timeout_seconds=60.0)
-            found.append(
-                build.changed(
-                    one,
-                    trial=trial,
-                    cards_given=(at,),
-                    machine__gpus=gpus,
-                    measurement__device__unit=gpus[at].unit,
-                )
-            )
+            unit = {"machine__gpus": gpus, "measurement__device__unit": gpus[at].unit}
+            found.append(build.changed(asked_otherwise(one, card=at), cards_given=(at,), **unit))
     return found
 
 
@@ -379,23 +348,8 @@ def test_a_margin_that_is_no_share_is_a_sentence(ordered, bench, margin):
 
 def test_the_limits_of_a_device_are_no_figure_of_the_clause(tmp_path):
     records = bundled.one_card()
-    first = records[0].measurement
-    assert first
-    limit = first.model_copy(update={"ceilings": {"copy_gb_per_second": 100.0}})
-    ceilings = [
-        one.model_copy(
-            update={
-                "measurement": limit,
-                "trial": TrialSpec.from_request(
-                    one.trial.asked.model_copy(update={"workload": "ceilings"}),
-                    one.trial.repeat,
-                    seed=1,
-                    timeout_seconds=60.0,
-                ),
-            }
-        )
-        for one in records
-    ]
+    limits = {"measurement__ceilings": {"copy_gb_per_second": 100.0}}
+    ceilings = [build.changed(asked_otherwise(one, workload="ceilings"), **limits) for one in records]
     found = clause_of(bundled.write(tmp_path, [*records, *ceilings]))
     assert [one.cell.key.workload for one in found.demands] == ["word_lm"]
 

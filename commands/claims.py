@@ -22,7 +22,6 @@ from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
 from report.claims.answers import Answer, answers
-from report.claims.judge import not_compared
 from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
 from report.expected.software_effect import read_software_effect
 from report.page import render
@@ -76,8 +75,7 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
     root, cards = setup.root, load_cards(setup.root)
     prospects = _claim_prospects(setup, claims)
     if alone:
-        unmet = [not_compared(claim) for claim in claims]
-        return answers(unmet, (), cards, prospects.ways, prospects.barred)
+        return answers(claims, (), (), cards, prospects.ways, prospects.barred)
     ahead = own_fields(root) | {"ways": prospects.ways, "barred": prospects.barred}
     wanted = {claim.id for claim in claims}
     analysis = analyse_clone(root, software=read_software_effect(root), **ahead)

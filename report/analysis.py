@@ -22,7 +22,7 @@ from report.claims.judge import Judged, judge
 from report.claims.judging_plan import JudgingPlan
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
-from report.compare.card_units import BoxCards, UnitSpread, cards_of_box, unit_spreads
+from report.compare.card_units import BoxCards, cards_of_box, unit_spreads
 from report.compare.cells import Cell, cells_of, own_and_other_cells
 from report.compare.comparison import Comparison, compare_sides
 from report.compare.precisions import Gate, Parity, early_gates, parities
@@ -139,9 +139,8 @@ class Analysis:
     """The newest cell of each other work and machine."""
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
-    spreads: Mapping[str, UnitSpread]
-    """How far the units of each card on record are apart."""
     verdicts: tuple[Judged, ...]
+    """Of the claims that met a record."""
     costs: Costs | None
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""
@@ -176,7 +175,7 @@ class Analysis:
         asked = question_of_session(self.leading_session, request.questions, leading)
         if not request.named and (asked.kind == "sound" or asked.by == "stack"):
             return asked
-        if _has_prices(self):
+        if self.costs is not None and (self.costs.places or not self.own):
             return Question(kind="cost")
         return question_among(self.on_record, request.named) if request.named else asked
 
@@ -202,19 +201,17 @@ class Analysis:
         together = bool(self.request.named) and factor == self.question.by
         rule = measured_loaders(trials) if factor == "loader" else None
         rule = among_sessions(factor) if together else rule
+        others = [cell for cell in usable if cell.session not in named]
         found = compare_sides(
             factor,
             [cell for cell in usable if cell.session in sessions],
-            [cell for cell in usable if cell.session not in named] if self._class_asked(factor) else (),
+            others if factor == "machine" and not self.request.named else (),
             failed=[trial for trial in trials if trial.failure is not None],
             software=self.request.software,
             rule=rule,
             baseline=self.request.baseline,
         )
         return found if len(found.sides) > 1 else None
-
-    def _class_asked(self, factor: Factor) -> bool:
-        return factor == "machine" and not self.request.named
 
     @cached_property
     def own(self) -> tuple[TrialResult, ...]:
@@ -263,8 +260,10 @@ class Analysis:
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
-        request, cards = self.request, self.evidence.cards
-        return answers(self.verdicts, self.here, cards, request.ways, request.barred, request.software)
+        request, claims, cards = self.request, self.evidence.claims.claims, self.evidence.cards
+        return answers(
+            claims, self.verdicts, self.here, cards, request.ways, request.barred, request.software
+        )
 
     @property
     def with_ceilings(self) -> list[TrialResult]:
@@ -325,7 +324,6 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         bought = costs((*here, *others), first, evidence.cards, evidence.purchase, CardsOnPaper())
     except UserError as problem:
         evidence, bought = evidence.without(problem), None
-    spreads = unit_spreads(first)
     return Analysis(
         evidence=evidence,
         request=request,
@@ -338,10 +336,9 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
         here=here,
         others=others,
         checks=() if of_others else checked_cards(on_record, lead, evidence.cards, evidence.published),
-        spreads=spreads,
         verdicts=judge(evidence.claims.claims, here, others, evidence.cards, batch_sweeps(own_cells, failed)),
         costs=bought,
-        clause=clause(own_cells, spreads, margin=request.margin),
+        clause=clause(own_cells, unit_spreads(first), margin=request.margin),
         unrecorded=unrecorded,
     )
 
@@ -362,8 +359,3 @@ def _split_named(
     left = tuple(session for session in asked if session not in empty)
     kept = replace(request, session=left[0], named=left if len(left) > 1 else ()) if empty else request
     return kept, empty
-
-
-def _has_prices(analysis: Analysis) -> bool:
-    """Whether offers have a cost, or there is nothing else to show."""
-    return analysis.costs is not None and (bool(analysis.costs.places) or not analysis.own)

@@ -7,7 +7,7 @@ are named. Figures of other kinds have a verdict, a way, or a reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
 from report.expected.software_effect import SoftwareEffect
 from report.metrics import CLAIMED
+from report.stats.equivalence import VerdictState
 from report.trials.key import Term
 
 AnswerState = Literal[
@@ -37,15 +38,18 @@ LADDER: tuple[AnswerState, ...] = (
     *("on other software", "on another card", "not measured yet", "cannot be measured here"),
 )
 """What an absolute figure may get, the most first."""
+VERDICTS: Mapping[VerdictState, tuple[AnswerState, ...]] = {
+    "holds": ("reproduced", "holds here"),
+    "fails": ("not reproduced", "does not hold here"),
+    "open": ("inconclusive",),
+}
+"""What a verdict is called of an absolute figure, and of the others."""
 WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
 AnswerTerm = Literal["card", "software", "loader"]
 ObstacleKind = Literal["figure", "trend", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
 
-_CARD = ("card", "card_class")
-_SOFTWARE = ("PyTorch", "fastai", "CUDA", "driver", "cuDNN", "stack")
 _LOADER = "data_mode"
-_UNPROVEN = "settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,30 +96,29 @@ class Answer:
 
 
 def answers(
-    verdicts: Sequence[Judged],
+    claims: Iterable[Claim],
+    verdicts: Iterable[Judged],
     cells: Sequence[Cell],
     cards: Sequence[Card],
     ways: Mapping[str, JudgingPlan],
     barred: Mapping[str, Obstacle],
     software: SoftwareEffect | None = None,
 ) -> tuple[Answer, ...]:
-    """Each figure's answer on the leading machine's cells, in the order of the verdicts.
+    """Each figure's answer on the leading machine's cells, in the order of the claims.
 
     `ways` and `barred` are by the ids of claims that met no record.
     """
+    judged = {one.claim.id: one for one in verdicts}
     found = []
-    for judged in verdicts:
-        answered = (
-            _verdict_answer(judged)
-            if judged.compared
-            else _nearest_answer(judged.claim, cells, cards, software)
-        )
-        way = ways.get(judged.claim.id)
+    for claim in claims:
+        met = judged.get(claim.id)
+        answered = _verdict_answer(met) if met else _nearest_answer(claim, cells, cards, software)
+        way = ways.get(claim.id)
         if answered is None:
-            barrier = None if way else barred.get(judged.claim.id) or own_obstacle(judged.claim)
-            nearest = _nearest_differences(judged.claim, cells)
+            barrier = None if way else barred.get(claim.id) or own_obstacle(claim)
+            nearest = _nearest_differences(claim, cells)
             state = WAYS[0] if way else WAYS[1]
-            answered = Answer(judged.claim, state, way=way, obstacle=barrier, nearest=nearest)
+            answered = Answer(claim, state, way=way, obstacle=barrier, nearest=nearest)
         found.append(answered)
     return tuple(found)
 
@@ -130,9 +133,9 @@ def own_obstacle(claim: Claim) -> Obstacle:
 
 
 def _verdict_answer(judged: Judged) -> Answer:
-    state: AnswerState = judged.verdict.word  # type: ignore[assignment]
-    cell = judged.cells[0] if judged.cells else None
-    if judged.claim.kind != "absolute" or cell is None:
+    cell, absolute = judged.cells[0], judged.claim.kind == "absolute"
+    state = VERDICTS[judged.verdict.state][0 if absolute else -1]
+    if not absolute:
         return Answer(judged.claim, state, cell, judged.measured)
     return _measured_answer(judged.claim, state, cell)
 
@@ -169,15 +172,17 @@ def terms_beside(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Answe
     if figure is None or not figure.mean:
         return None
     work = {difference.field for difference in side_terms(claim, cell)}
-    terms = {difference.field for difference in obstacles(claim, cell, cards)}
-    if not work <= {_LOADER} or not terms <= {*_CARD, *_SOFTWARE, _UNPROVEN}:
+    if not work <= {_LOADER}:
         return None
-    found: dict[AnswerTerm, set[str]] = {
-        "card": terms & {*_CARD},
-        "software": terms & {*_SOFTWARE},
-        "loader": work,
+    lacking = obstacles(claim, cell, cards)
+    if not lacking <= {"card", "software", "settled window"}:
+        return None
+    found: dict[AnswerTerm, bool] = {
+        "card": "card" in lacking,
+        "software": "software" in lacking,
+        "loader": bool(work),
     }
-    return tuple(term for term, names in found.items() if names)
+    return tuple(term for term, differs in found.items() if differs)
 
 
 def _measured_answer(

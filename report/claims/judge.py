@@ -1,4 +1,4 @@
-"""Claims held against cells: a verdict where like meets like, else the fields that keep them apart."""
+"""Claims held against cells: a verdict where like meets like."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from packaging.specifiers import SpecifierSet
 
@@ -36,6 +37,8 @@ from report.trials.learning import validated_batches
 SEEDED_MARGIN = 0.005
 """How far a program with its own seed may end from the published figure: other kernels round otherwise."""
 
+Need = Literal["valid runs", "card", "software", "real data", "learning", "settled window"]
+
 _VERSION = re.compile(
     r"\b(PyTorch|fastai|CUDA|driver|cuDNN) (\d+(?:\.\d+)*)((?:(?:a|b|rc|\.dev)\d+)?(?:\+\w+(?:\.\w+)*)?)",
     re.A,
@@ -44,30 +47,14 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim, its verdict, and the cells it was held against; or what keeps it away from every cell."""
+    """A claim in which like met like: its verdict, and the cells that it was held against."""
 
     claim: Claim
     verdict: Verdict
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[Cell, ...]
     measured: float | None = None
-    differences: tuple[Term, ...] = ()
     interval: Interval | None = None
     """The range of what was measured, at `LEVEL`; null where its runs show none."""
-
-    @property
-    def compared(self) -> bool:
-        """Whether like met like, whatever came of it."""
-        return self.verdict.word != "not comparable"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCells:
-    """What claims are held against: the leading session's cells, those beside it, and its batch sweeps."""
-
-    own: Sequence[Cell]
-    everything: Sequence[Cell]
-    sweeps: Sequence[BatchSweep]
-    cards: Sequence[Card]
 
 
 def judge(
@@ -77,76 +64,60 @@ def judge(
     cards: Sequence[Card],
     sweeps: Sequence[BatchSweep] = (),
 ) -> tuple[Judged, ...]:
-    """Return every claim with its verdict on a machine's `own` cells, of pairs also on those `beside`.
+    """Return each claim that a machine's `own` cells may be held against, of pairs also those `beside`.
 
     `sweeps` are the leading session's, for claims on the largest batch.
     """
-    measured = RecordedCells(own, [*own, *beside], sweeps, cards)
-    return tuple(_judge(claim, measured) for claim in claims)
+    found: list[Judged | None] = []
+    for claim in (claim for claim in claims if claim.can_be_judged):
+        if claim.metric == "batch_ratio":
+            found.append(_judge_batches(claim, sweeps, cards))
+        elif claim.compares:
+            found.append(_judge_pair(claim, own, [*own, *beside], cards))
+        else:
+            found.append(_judge_side(claim, own, cards))
+    return tuple(judged for judged in found if judged)
 
 
-def _judge(claim: Claim, measured: RecordedCells) -> Judged:
-    if not claim.can_be_judged:
-        return not_compared(claim, Term("value", None, None))
-    if claim.metric == "batch_ratio":
-        return _judge_batches(claim, measured)
-    places = [cell for cell in measured.own if cell.key.workload == claim.workload]
-    if not places:
-        return not_compared(claim, Term("workload", None, claim.workload))
-    if claim.compares:
-        return _judge_pair(claim, measured)
-    return _judge_side(claim, places, measured)
-
-
-def _judge_batches(claim: Claim, measured: RecordedCells) -> Judged:
+def _judge_batches(claim: Claim, sweeps: Sequence[BatchSweep], cards: Sequence[Card]) -> Judged | None:
     """The claim held against batches that were tried up to the first that does not fit.
 
     The largest that fits is known between two tries, so the ratio lies between two bounds and has no spread.
     """
     assert claim.over is not None and claim.value is not None
     # The batches that a study names are what fitted its own card.
-    claims = [
+    sides = [
         claim.model_copy(update={"of": side.model_copy(update={"batch_size": None})})
         for side in (claim.of, claim.over)
     ]
-    found = [
-        [sweep for sweep in measured.sweeps if all(matches(one, cell) for cell in sweep.cells)]
-        for one in claims
-    ]
-    of, over = (sweeps[0] if sweeps else None for sweeps in found)
+    of, over = (
+        next((sweep for sweep in sweeps if all(matches(side, cell) for cell in sweep.cells)), None)
+        for side in sides
+    )
     if of is None or over is None:
-        return not_compared(claim, Term("batch_sweep", False, True))
-    reasons = [
-        reason
-        for one, sweep in zip(claims, (of, over), strict=True)
-        for reason in obstacles(one, sweep.cells[0], measured.cards)
-    ]
-    if reasons:
-        return not_compared(claim, *reasons)
+        return None
+    if any(obstacles(side, sweep.cells[0], cards) for side, sweep in zip(sides, (of, over), strict=True)):
+        return None
     fits, fits_over = of.largest, over.largest
     if fits is None or of.wall is None or fits_over is None or over.wall is None:
-        return not_compared(claim, Term("largest_batch", None, None))
+        return None
     low, high = fits_over.key.batch_size / of.wall, over.wall / fits.key.batch_size
     verdict = range_holds(low, high, claim.value, claim.margin, claim.half_digit)
     return Judged(claim, verdict, (fits, fits_over), fits_over.key.batch_size / fits.key.batch_size)
 
 
-def _judge_side(claim: Claim, places: Sequence[Cell], measured: RecordedCells) -> Judged:
-    fit = [cell for cell in places if matches(claim, cell)]
-    if not fit:
-        return not_compared(claim, *nearest_terms(claim, places))
-    found = choose_cells(claim, [claim], [(cell,) for cell in fit], measured)
-    if isinstance(found, Judged):
-        return found
-    (taken,) = found
-    return _verdict_of_count(claim, taken) if claim.kind == "structure" else _verdict_of_side(claim, taken)
+def _judge_side(claim: Claim, own: Sequence[Cell], cards: Sequence[Card]) -> Judged | None:
+    found = _most_evident(claim, [claim], [(cell,) for cell in own if matches(claim, cell)], cards)
+    if found is None:
+        return None
+    return _verdict_of_count(claim, *found) if claim.kind == "structure" else _verdict_of_side(claim, *found)
 
 
-def _verdict_of_count(claim: Claim, cell: Cell) -> Judged:
+def _verdict_of_count(claim: Claim, cell: Cell) -> Judged | None:
     assert claim.value is not None
     count = _measured_count(claim, cell)
     if count is None:
-        return not_compared(claim, Term(claim.metric, None, claim.value))
+        return None
     figure = figure_of(claim, cell)
     interval = figure.interval if figure else None
     if claim.relation != "equal":
@@ -182,25 +153,23 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)
 
 
-def _judge_pair(claim: Claim, measured: RecordedCells) -> Judged:
+def _judge_pair(
+    claim: Claim, own: Sequence[Cell], every: Sequence[Cell], cards: Sequence[Card]
+) -> Judged | None:
     """The claim held against the pair of cells with the most runs that like meets like in."""
     assert claim.over is not None
     second = claim.model_copy(update={"of": claim.over})
     # Each side of a claim on two cards is of its own card alone.
     first = claim.model_copy(update={"over": None}) if claim.of.card else claim
-    own, everything = measured.own, measured.everything
     pairs = [
         (of, over)
-        for of in everything
+        for of in every
         if matches(claim, of)
-        for over in everything
+        for over in every
         if matches(second, over) and _is_same_setting(claim, of, over) and (of in own or over in own)
     ]
-    if not pairs:
-        why = nearest_terms(claim, own) or nearest_terms(second, own)
-        return not_compared(claim, *(why or (Term("in_one_setting", False, True),)))
-    found = choose_cells(claim, [first, second], pairs, measured)
-    return found if isinstance(found, Judged) else _verdict_of_pair(claim, *found)
+    found = _most_evident(claim, [first, second], pairs, cards)
+    return _verdict_of_pair(claim, *found) if found else None
 
 
 def _is_same_setting(claim: Claim, of: Cell, over: Cell) -> bool:
@@ -249,124 +218,78 @@ def _verdict_of_bytes(claim: Claim, first: Runs, second: Runs) -> Verdict:
     return bounds_hold(low, high, claim.relation, 1.0 if claim.value is None else claim.value)
 
 
-def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Term, ...]:
-    """What differs; empty where the claim may be judged."""
-    reasons = (
-        Term("verdict", "invalid", "valid") if cell.verdict == "invalid" else None,
-        _card_term(claim, cell, cards),
-        _stack_term(claim, cell),
-        _data_term(claim, cell),
-        _validation_term(claim, cell),
-        _length_term(claim, cell) if claim.target is None else _target_term(claim.target, cell),
-    )
-    return tuple(reason for reason in reasons if reason)
+def obstacles(claim: Claim, cell: Cell, cards: Sequence[Card]) -> frozenset[Need]:
+    """Return what a claim needs and a cell does not have; empty where the claim may be judged."""
+    trial, metric = cell.trials[0], CLAIMED[claim.metric]
+    device = trial.environment.device, trial.device_name, trial.device_capability
+    unsettled = metric.kind == "duration" and (cell.length.projected or metric.steady)
+    lacking: dict[Need, bool] = {
+        "valid runs": cell.verdict == "invalid",
+        "card": not applies_to(claim, *device, cards, trial.device_memory_bytes),
+        "software": claim.kind == "absolute" and _is_other_software(claim, cell),
+        "real data": cell.key.data_source == "generated" and not metric.on_generated,
+        "learning": not _learned_enough(claim, cell),
+        "settled window": claim.target is None and unsettled and cell.verdict == "unproven",
+    }
+    return frozenset(need for need, lacks in lacking.items() if lacks)
 
 
-def _card_term(claim: Claim, cell: Cell, cards: Sequence[Card]) -> Term | None:
-    trial = cell.trials[0]
-    spoken_of = applies_to(
-        claim,
-        trial.environment.device,
-        trial.device_name,
-        trial.device_capability,
-        cards,
-        trial.device_memory_bytes,
-    )
-    if spoken_of:
-        return None
-    card = claim.card_class or claim.of.card
-    return Term("card_class" if spoken_of is None else "card", cell.card, card)
-
-
-def _stack_term(claim: Claim, cell: Cell) -> Term | None:
-    """Versions named by an absolute claim that are not the ones used here."""
-    if claim.kind != "absolute" or claim.stack is None:
-        return None
+def _is_other_software(claim: Claim, cell: Cell) -> bool:
+    """Return whether a version that a claim names is not the one used here."""
+    if claim.stack is None:
+        return False
     renamed = {"pytorch": "torch"}
     used = {name.casefold(): str(value) for name, value in cell.stack.versions}
     used["driver"] = cell.stack.driver or "unknown"
-    for name, release, build in _VERSION.findall(claim.stack):
-        version = used.get(renamed.get(name.casefold(), name.casefold()), "unknown")
-        # 2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build.
-        if not SpecifierSet(f"=={release}{build or '.*'}").contains(version, prereleases=True):
-            return Term(name, version, release + build)
-    return None if _VERSION.search(claim.stack) else Term("stack", None, claim.stack)
+    named = _VERSION.findall(claim.stack)
+    # 2.13.0+cpu is of 2.13.0 and of 2.13; a build that is claimed has to be that build.
+    return not named or any(
+        not SpecifierSet(f"=={release}{build or '.*'}").contains(
+            used.get(renamed.get(name.casefold(), name.casefold()), "unknown"), prereleases=True
+        )
+        for name, release, build in named
+    )
 
 
-def _data_term(claim: Claim, cell: Cell) -> Term | None:
+def _learned_enough(claim: Claim, cell: Cell) -> bool:
+    """Return whether each run has what a quality, or a time to one, is of; true of all else.
+
+    That is a validation of all its batches, pretrained weights, and the claim's epochs or its target. A mean
+    without the runs that have none would be of the fast ones.
+    """
     metric = CLAIMED[claim.metric]
-    if cell.key.data_source == "generated" and not metric.on_generated:
-        return Term("data_source", "generated", "real")
+    if claim.target is None and metric.kind != "quality":
+        return True
+    measured = [trial.record.measurement for trial in cell.trials]
+    if any(one and validated_batches(one) is not None for one in measured):
+        return False
     if metric.kind == "quality" and cell.key.weights == "random":
-        return Term("weights", "random", "pretrained")
-    return None
-
-
-def _validation_term(claim: Claim, cell: Cell) -> Term | None:
-    """A quality on a part of the validation is another one."""
-    if claim.target is None and CLAIMED[claim.metric].kind != "quality":
-        return None
-    for trial in cell.trials:
-        measured = trial.record.measurement
-        batches = validated_batches(measured) if measured else None
-        if measured is not None and batches is not None:
-            return Term("valid_batches", batches, measured.protocol.valid_batches)
-    return None
-
-
-def _target_term(target: float, cell: Cell) -> Term | None:
-    """A run that ended without its target has no time to it, and a mean of the others would be too short."""
-    found = to_target(cell, target)
-    if found.runs and found.reached == found.runs:
-        return None
-    return Term("runs_with_target", found.reached, found.runs)
-
-
-def _length_term(claim: Claim, cell: Cell) -> Term | None:
-    """A quality needs its epochs; a projection needs a window that settled."""
-    metric = CLAIMED[claim.metric]
-    kind = metric.kind
-    if kind == "quality" and (lost := sum(trial.lost for trial in cell.trials)):
-        return Term("runs_that_learned", len(cell.trials) - lost, len(cell.trials))
-    if kind == "quality":
-        trained = max(trial.epochs_trained or 0 for trial in cell.trials)
-        least = metric.least_epochs
-        if least is not None:
-            return None if trained >= least else Term("epochs", trained, least)
-        epochs = claim.epochs or cell.length.epochs
-        return None if trained == epochs else Term("epochs", trained, epochs)
-    if kind == "duration" and cell.verdict == "unproven" and (cell.length.projected or metric.steady):
-        return Term("settled", False, True)
-    return None
-
-
-def not_compared(claim: Claim, *differences: Term) -> Judged:
-    """The claim, with what keeps it away from every record."""
-    return Judged(claim, Verdict("not comparable"), differences=tuple(dict.fromkeys(differences)))
+        return False
+    if claim.target is not None:
+        found = to_target(cell, claim.target)
+        return 0 < found.runs == found.reached
+    trained = max(trial.epochs_trained or 0 for trial in cell.trials)
+    least = metric.least_epochs
+    enough = trained >= least if least is not None else trained == (claim.epochs or cell.length.epochs)
+    return enough and not any(trial.lost for trial in cell.trials)
 
 
 def nearest_terms(claim: Claim, places: Sequence[Cell]) -> tuple[Term, ...]:
-    """What keeps the nearest cell away from a claim's side; empty where one has all of it."""
+    """Return what keeps the nearest of some cells away from a claim's side; empty where one has all of it."""
     return min((side_terms(claim, cell) for cell in places), key=len)
 
 
-def choose_cells(
-    claim: Claim, sides: Sequence[Claim], candidates: Sequence[tuple[Cell, ...]], measured: RecordedCells
-) -> tuple[Cell, ...] | Judged:
-    """Return the candidate with the most evidence, a cell for each side; else why none may be judged."""
-    reasons = [
-        [
-            reason
-            for side, cell in zip(sides, cells, strict=True)
-            for reason in obstacles(side, cell, measured.cards)
-        ]
+def _most_evident(
+    claim: Claim, sides: Sequence[Claim], candidates: Iterable[tuple[Cell, ...]], cards: Sequence[Card]
+) -> tuple[Cell, ...] | None:
+    """Return the candidate with the most evidence, a cell for each side; null where none may be judged."""
+    comparable = [
+        cells
         for cells in candidates
+        if not any(obstacles(side, cell, cards) for side, cell in zip(sides, cells, strict=True))
     ]
-    comparable = [cells for cells, reason in zip(candidates, reasons, strict=True) if not reason]
-    if not comparable:
-        return not_compared(claim, *reasons[0])
     # What has the fewest runs counts for all that belong together.
-    return max(comparable, key=lambda cells: min(_evidence(claim, cell) for cell in cells))
+    return max(comparable, key=lambda cells: min(_evidence(claim, cell) for cell in cells), default=None)
 
 
 def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
@@ -385,10 +308,9 @@ def _judge_runs(claim: Claim, measured: Interval | None, *sides: Runs) -> Verdic
         bound = 1.0 if claim.value is None else claim.value
         if seeds is not None:
             return seeds_bounded(sides, seeds, relation, bound)
-        return bound_holds(measured, relation, bound, other_unit=other_unit, kind=claim.kind)
+        return bound_holds(measured, relation, bound, other_unit=other_unit)
     assert claim.value is not None
     published = claim.value, claim.margin, claim.half_digit
     if seeds is not None:
         return seeds_hold(sides, seeds, *published, runs=claim.runs)
-    spread, runs, kind = claim.spread, claim.runs, claim.kind
-    return equivalence(measured, *published, spread=spread, runs=runs, other_unit=other_unit, kind=kind)
+    return equivalence(measured, *published, spread=claim.spread, runs=claim.runs, other_unit=other_unit)

@@ -19,7 +19,7 @@ SMALLER = (SCALED_DOWN, "smaller images than the model's own: ")
 
 def matches(claim: Claim, cell: Cell) -> bool:
     """Whether a cell has what the claim's side names, the card aside."""
-    return not side_terms(claim, cell)
+    return cell.key.workload == claim.workload and not side_terms(claim, cell)
 
 
 def side_terms(claim: Claim, cell: Cell) -> tuple[Term, ...]:

@@ -323,7 +323,6 @@ class ToTarget:
     has a value, since a mean of the others would be of the fast ones.
     """
 
-    target: float
     epochs: Figure
     seconds: Figure
     reached: int
@@ -348,7 +347,6 @@ def to_target(cell: Cell, target: float) -> ToTarget:
         return figure_of_runs(runs, without, in_blocks=in_blocks)
 
     return ToTarget(
-        target=target,
         epochs=figure_of(lambda place: float(place.epochs), in_blocks=False),
         seconds=figure_of(lambda place: place.seconds, in_blocks=True),
         reached=len(found),

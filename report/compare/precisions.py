@@ -97,7 +97,6 @@ class Parity:
     """Whether one precision ends as well as fp32-ieee; else why its speed has no verdict beside it."""
 
     of: Cell
-    over: Cell | None
     verdict: Verdict | None
     unjudged: Unjudged | None = None
 
@@ -131,7 +130,7 @@ def _nearest_batch(of: Cell, references: Sequence[Cell]) -> Cell | None:
 def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
     reason = _why_unjudged(of, over)
     if reason or over is None:
-        return Parity(of, over, None, reason)
+        return Parity(of, None, reason)
     more_is_better = of.trials[0].quality_name in ("accuracy", "auc")
     verdict = non_inferior(
         _final_qualities(over),
@@ -139,7 +138,7 @@ def _parity(of: Cell, over: Cell | None, comparisons: int) -> Parity:
         greater_is_better=more_is_better,
         comparisons=comparisons,
     )
-    return Parity(of, over, verdict, "few seeds" if verdict.interval is None else None)
+    return Parity(of, verdict, "few seeds" if verdict.interval is None else None)
 
 
 def _final_qualities(cell: Cell) -> list[float]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy
 
-from harness.record import ClaimKind, Seeds
+from harness.record import Seeds
 from report.stats.contrast import contrast_interval
 from report.stats.intervals import LEVEL, Interval, Runs, critical_t
 
@@ -23,27 +23,18 @@ ACCURACY_FLOOR = 0.001
 LOSS_FLOOR = 0.005
 
 Direction = Literal["less", "greater"]
-Word = Literal[
-    "reproduced",
-    "not reproduced",
-    "holds here",
-    "does not hold here",
-    "parity",
-    "worse",
-    "inconclusive",
-    "not comparable",
-]
+VerdictState = Literal["holds", "fails", "open"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A word and the 90 % interval that it rests on, or the bounds where no chance is in it.
+    """Whether a claim holds, and the 90 % interval that it rests on, or the bounds where no chance is in it.
 
     `other_unit` is the relative spread between cards of one model that keeps a difference from being a
     refutation; null where none does.
     """
 
-    word: Word
+    state: VerdictState
     interval: Interval | None = None
     margin: float | None = None
     bounds: tuple[float, float] | None = None
@@ -52,17 +43,7 @@ class Verdict:
     @property
     def hour_assumed(self) -> float:
         """By how much the hours are assumed to differ for which a finding holds; 0 where nothing is."""
-        return self.interval.hour_assumed if self.interval and self.word != "inconclusive" else 0.0
-
-
-class Words(NamedTuple):
-    """What the two findings are called."""
-
-    yes: Word
-    no: Word
-
-
-HERE = Words("holds here", "does not hold here")
+        return self.interval.hour_assumed if self.interval and self.state != "open" else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +57,6 @@ class _Published:
     """The error's degrees of freedom; null where its runs are unknown: then our own count."""
 
 
-def words_for(kind: ClaimKind) -> Words:
-    """What the two findings are called: an absolute figure is reproduced, the other kinds hold here."""
-    return Words("reproduced", "not reproduced") if kind == "absolute" else HERE
-
-
 def equivalence(
     measured: Interval | None,
     published: float,
@@ -90,19 +66,18 @@ def equivalence(
     spread: float | None = None,
     runs: int | None = None,
     other_unit: float = 0.0,
-    kind: ClaimKind = "absolute",
 ) -> Verdict:
     """Return whether what was measured, a figure or a ratio with its 90 % interval, is the published one.
 
-    It is reproduced where the interval of measured ÷ published is inside ±ln(1 + margin), not reproduced
-    where it is wholly outside, else inconclusive. `spread` is the published standard deviation of `runs`
+    It holds where the interval of measured ÷ published is inside ±ln(1 + margin), fails where it is wholly
+    outside, and else is open. `spread` is the published standard deviation of `runs`
     runs, in the figure's unit, with `runs` − 1 degrees of freedom. `other_unit` is the relative spread
     between cards of one model: a difference that it may explain is no refutation.
     """
     count = runs or 1
     error = spread / published / math.sqrt(count) if spread else 0.0
     source = _Published(published, half_digit, error, count - 1 or None)
-    return _verdict_against(measured, source, margin, other_unit, words_for(kind))
+    return _verdict_against(measured, source, margin, other_unit)
 
 
 def seeds_hold(
@@ -128,7 +103,7 @@ def seeds_hold(
     (own, df), share = _deviation(sides)
     freedom = df if own > seeds.spread and df > 1 else seeds.pairs
     interval = _seed_interval(_ratio(sides), share * max(own, seeds.spread), freedom)
-    return _verdict_against(interval, source, max(margin, least), 0.0, HERE)
+    return _verdict_against(interval, source, max(margin, least), 0.0)
 
 
 def _ratio(sides: Sequence[Runs]) -> float:
@@ -156,20 +131,20 @@ def range_holds(low: float, high: float, published: float, margin: float, half_d
     least, most = low / (published + half_digit), high / (published - half_digit)
     inside = least >= 1 / (1 + margin) and most <= 1 + margin
     outside = most < 1 / (1 + margin) or least > 1 + margin
-    word: Word = HERE.yes if inside else HERE.no if outside else "inconclusive"
-    return Verdict(word, margin=margin, bounds=(low, high))
+    state: VerdictState = "holds" if inside else "fails" if outside else "open"
+    return Verdict(state, margin=margin, bounds=(low, high))
 
 
 def bounds_hold(low: float, high: float, relation: Direction, bound: float) -> Verdict:
     """Return whether a value between two certain bounds is less or greater than `bound`."""
-    return Verdict(_word_of_side(low, high, relation, bound, HERE), margin=0.0, bounds=(low, high))
+    return Verdict(_state_of_side(low, high, relation, bound), margin=0.0, bounds=(low, high))
 
 
 def structure_holds(measured: float, published: float, half_digit: float = 0.0) -> Verdict:
     """Whether a count that has no spread, such as parameters, is the published one within its rounding."""
     # A printed decimal and its half digit are not exact in binary.
     reach = half_digit * (1 + 1e-9) + abs(published) * 1e-12
-    return Verdict(HERE.yes if abs(measured - published) <= reach else HERE.no)
+    return Verdict("holds" if abs(measured - published) <= reach else "fails")
 
 
 def non_inferior(
@@ -182,13 +157,13 @@ def non_inferior(
 ) -> Verdict:
     """Return whether mixed precision ends as well as fp32, over seeds that were listed in advance.
 
-    It is parity where the one-sided 95 % Welch bound of the loss of quality is inside the margin, worse where
+    It holds where the one-sided 95 % Welch bound of the loss of quality is inside the margin, and fails where
     all of its interval is beyond. The margin is by default one standard deviation between the fp32 seeds,
     and at least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with
     one reference the level holds for all together.
     """
     if min(len(fp32), len(mixed)) < SEEDS:
-        return Verdict("inconclusive")
+        return Verdict("open")
     if margin is None:
         least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
         margin = max(float(numpy.std(fp32, ddof=1)), least)
@@ -198,25 +173,17 @@ def non_inferior(
         *arms, paired=False, level=EQUIVALENCE_LEVEL, comparisons=comparisons, logs=False
     )
     if gain is None:
-        return Verdict("inconclusive")
-    word: Word = "inconclusive"
-    if gain.low > -margin:
-        word = "parity"
-    elif gain.high < -margin:
-        word = "worse"
-    return Verdict(word, gain, margin)
+        return Verdict("open")
+    state: VerdictState = "holds" if gain.low > -margin else "fails" if gain.high < -margin else "open"
+    return Verdict(state, gain, margin)
 
 
 def _verdict_against(
-    measured: Interval | None,
-    source: _Published,
-    margin: float,
-    other_unit: float,
-    words: Words,
+    measured: Interval | None, source: _Published, margin: float, other_unit: float
 ) -> Verdict:
     """The verdict on measured ÷ published, in logarithms throughout."""
     if measured is None or source.value - source.half_digit <= 0:
-        return Verdict("inconclusive")
+        return Verdict("open")
     own_t, given_t = (critical_t(EQUIVALENCE_LEVEL, df) for df in (measured.df, source.df or measured.df))
     own = math.log(measured.high / measured.low) / 2 / own_t
     reach = _joint_reach(own, own_t, source.error, given_t)
@@ -232,11 +199,11 @@ def _verdict_against(
         high=math.exp(most + reach),
     )
     if inside >= reach:
-        return Verdict(words.yes, interval, margin)
+        return Verdict("holds", interval, margin)
     if outside > reach:
-        return Verdict(words.no, interval, margin)
+        return Verdict("fails", interval, margin)
     beyond = interval.high < 1 / (1 + margin) or interval.low > 1 + margin
-    return Verdict("inconclusive", interval, margin, other_unit=other_unit if beyond else None)
+    return Verdict("open", interval, margin, other_unit=other_unit if beyond else None)
 
 
 def _joint_reach(own: float, own_t: float, given: float, given_t: float) -> float:
@@ -254,33 +221,25 @@ def bound_holds(
     bound: float = 1.0,
     *,
     other_unit: float = 0.0,
-    kind: ClaimKind = "ratio",
 ) -> Verdict:
     """Return whether what has this 90 % interval is less or greater than `bound`, at 5 %.
 
     `other_unit` is the relative spread between cards of one model: what it may explain is no refutation.
     """
-    words = words_for(kind)
-    verdict = _bound_verdict(measured, relation, bound, words)
-    if measured is None or verdict.word != words.no or not other_unit:
-        return verdict
+    if measured is None:
+        return Verdict("open")
+    state = _state_of_side(measured.low, measured.high, relation, bound)
+    if state != "fails" or not other_unit:
+        return Verdict(state, measured)
     explained = measured.low < bound * (1 + other_unit) and measured.high > bound / (1 + other_unit)
-    return Verdict("inconclusive", measured, other_unit=other_unit) if explained else verdict
+    return Verdict("open", measured, other_unit=other_unit) if explained else Verdict(state, measured)
 
 
-def _bound_verdict(
-    interval: Interval | None, relation: Direction, bound: float, words: Words = HERE
-) -> Verdict:
-    if interval is None:
-        return Verdict("inconclusive")
-    return Verdict(_word_of_side(interval.low, interval.high, relation, bound, words), interval)
-
-
-def _word_of_side(low: float, high: float, relation: Direction, bound: float, words: Words) -> Word:
-    """Return the word for a range that is wholly on one side of a bound, or on neither."""
+def _state_of_side(low: float, high: float, relation: Direction, bound: float) -> VerdictState:
+    """Return the state of a range that is wholly on one side of a bound, or on neither."""
     if low <= bound <= high:
-        return "inconclusive"
-    return words.yes if (high < bound) == (relation == "less") else words.no
+        return "open"
+    return "holds" if (high < bound) == (relation == "less") else "fails"
 
 
 def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, bound: float) -> Verdict:
@@ -289,4 +248,4 @@ def seeds_bounded(sides: Sequence[Runs], seeds: Seeds, relation: Direction, boun
     # The one with the widest reach by its degrees of freedom: two runs may be close by luck.
     both = [(seeds.spread, seeds.pairs), own] if own[1] else [(seeds.spread, seeds.pairs)]
     deviation, df = max(both, key=lambda one: one[0] * critical_t(LEVEL, one[1]))
-    return _bound_verdict(_seed_interval(_ratio(sides), share * deviation, df), relation, bound)
+    return bound_holds(_seed_interval(_ratio(sides), share * deviation, df), relation, bound)

@@ -133,8 +133,8 @@ def seeds(n: int, times: float, *, equal: bool) -> Case:
         ours, other = np.exp(rng.normal(0, 0.01 * times, n)), float(np.exp(rng.normal(0, 0.01)))
         told, runs = Seeds(spread=spread, pairs=8), Runs(tuple(ours))
         if equal:
-            return seeds_hold([runs], told, other, 1e-6).word == "holds here", False
-        return seeds_bounded([runs], told, "less", 1.0).word != "inconclusive", False
+            return seeds_hold([runs], told, other, 1e-6).state == "holds", False
+        return seeds_bounded([runs], told, "less", 1.0).state != "open", False
 
     words = "a true equality: 'holds here'" if equal else "a bound at equality is decided"
     target = Target("≥ 94", 94) if equal else Target("≤ 10", 0, 10)

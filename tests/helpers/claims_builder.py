@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
-from report.claims.judge import Judged, judge
+from report.claims.judge import Judged, judge, obstacles
+from report.claims.matching import matches, side_terms
 from report.compare import cells as stats
 from report.compare.cells import own_and_other_cells
 from report.trials.key import Value
@@ -63,18 +64,32 @@ def ratio(**changes: Any) -> Claim:
     return claim(**{**values, **changes})
 
 
-def verdict(asked: Claim, records: Sequence[Record]) -> Judged:
+def verdict(asked: Claim, records: Sequence[Record]) -> Judged | None:
     cells = stats.cells_of(trials_of(records))
-    (found,) = judge([asked], *own_and_other_cells(cells, SESSION, ()), CARDS)
+    return next(iter(judge([asked], *own_and_other_cells(cells, SESSION, ()), CARDS)), None)
+
+
+def judged(asked: Claim, records: Sequence[Record]) -> Judged:
+    found = verdict(asked, records)
+    assert found is not None
     return found
 
 
-def word(asked: Claim, records: Sequence[Record]) -> str:
-    return verdict(asked, records).verdict.word
-
-
-def lacks(asked: Claim, records: Sequence[Record]) -> list[tuple[str, Value, Value]]:
-    """What keeps the claim away from the records: a field, what they have, and what it asks for."""
+def word(asked: Claim, records: Sequence[Record]) -> str | None:
+    """The verdict's word; null where the records judge nothing of the claim."""
     found = verdict(asked, records)
-    assert found.verdict.word == "not comparable"
-    return [(each.field, each.of, each.over) for each in found.differences]
+    return found.verdict.state if found else None
+
+
+def lacks(asked: Claim, records: Sequence[Record]) -> set[str]:
+    """What keeps the claim away from the only cell of the records, which has all that its side names."""
+    (cell,) = stats.cells_of(trials_of(records))
+    assert word(asked, records) is None and matches(asked, cell)
+    return set(obstacles(asked, cell, CARDS))
+
+
+def side_lacks(asked: Claim, records: Sequence[Record]) -> list[tuple[str, Value, Value]]:
+    """What the only cell of the records has otherwise than the side: a field, its value, what is asked."""
+    (cell,) = stats.cells_of(trials_of(records))
+    assert word(asked, records) is None
+    return [(each.field, each.of, each.over) for each in side_terms(asked, cell)]

@@ -24,6 +24,7 @@ from tests.helpers.here import analysis_here, evidence_here
 MOST_SHOWN = 20
 HELD = {name: case for name, case in CASES.items() if case.held}
 RECORDS = "trial", "speed", "low", "high", "memory", "verdict", "findings"
+PARITY = {"holds": "parity", "fails": "worse", "open": "inconclusive"}
 ANSWERS = "session", "claim", "answer", "times", "low", "high"
 FIGURES = "case", "what", "of", "answer", "figure", "low", "high"
 
@@ -82,7 +83,13 @@ def _shown(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             yield f"{ratio.speed} by {comparison.factor}", of, ratio.order, ratio.estimate, *ends
     for parity in (parity for parity in analysis.parities if parity.verdict):
         found = parity.verdict.interval
-        yield "parity", _first(parity.of), parity.verdict.word, found and found.estimate, *_ends(found)
+        yield (
+            "parity",
+            _first(parity.of),
+            PARITY[parity.verdict.state],
+            found and found.estimate,
+            *_ends(found),
+        )
     for trial, gate in analysis.early_gates:
         yield "early gate", _name(trial), gate
     for answer in (answer for answer in analysis.answers if answer.cell):

@@ -11,7 +11,6 @@ from report.page.compared_view import batch_of_devices, named_works
 from report.page.one.answering import limiting_shares, repeat_line, runs_of
 from report.page.pictures import panels_picture, quality_over_time
 from report.page.values import AnswerPage, Chip, Quantity, Sentence, Systems
-from report.stats.equivalence import Verdict
 from report.trials.key import VIRTUAL_RANKS
 
 
@@ -32,8 +31,6 @@ class ReachView:
     unit: str
     """In which the targets are written."""
     rows: tuple[ReachRow, ...]
-    claims: Sequence[Verdict]
-    """The verdicts on what was published of epochs to a target."""
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
@@ -47,17 +44,9 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         ReachRow(name, cell, tuple(to_target(cell, target) for target in targets))
         for name, cell in zip(names, cells, strict=True)
     ]
-    own = {id(cell) for cell in cells}
-    told = [
-        judged.verdict
-        for judged in analysis.verdicts
-        if judged.compared
-        and judged.claim.metric == "epochs_to_target"
-        and any(id(c) in own for c in judged.cells)
-    ]
     quality = next((trial.quality_name for cell in cells for trial in cell.trials if trial.quality_name), "")
     unit = "share" if quality == "accuracy" else quality
-    view = ReachView(targets, unit, tuple(rows), told)
+    view = ReachView(targets, unit, tuple(rows))
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
     at = _hardest_target(view)
     curve = quality_over_time(runs, targets[at])
@@ -68,9 +57,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         template="reach",
         table=view,
         notes=(
-            Sentence(
-                "reach-sure", {"runs": runs_of(cells), "claims": told, "seconds": _epoch_seconds(cells)}
-            ),
+            Sentence("reach-sure", {"runs": runs_of(cells), "seconds": _epoch_seconds(cells)}),
             limiting_shares(cells),
         ),
         following=repeat_line(analysis),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,10 +16,9 @@ from report.claims.matching import figure_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.values import Quantity, quantity
-from report.stats.equivalence import Verdict
+from report.stats.equivalence import Verdict, VerdictState
 from report.trials.key import Pairs, Value
 
-VerdictState = Literal["holds", "fails", "open"]
 VerdictReason = Literal[
     "within",
     "outside",
@@ -32,13 +31,6 @@ VerdictReason = Literal[
     "unequal",
 ]
 
-STATES: Mapping[str, VerdictState] = {
-    "reproduced": "holds",
-    "holds here": "holds",
-    "not reproduced": "fails",
-    "does not hold here": "fails",
-    "inconclusive": "open",
-}
 ORDER = ("fails", "holds", "open")
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
 WITHOUT_NAME = ("perplexity", "loss", "AUC", "epochs", "images", "tokens")
@@ -112,7 +104,7 @@ def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     rows = [
         _claim_row(judged, analysis)
         for judged in analysis.verdicts
-        if judged.compared and (not judged.cells or any(cell.session in shown for cell in judged.cells))
+        if any(cell.session in shown for cell in judged.cells)
     ]
 
     def place(row: ClaimRow) -> tuple[bool, int, bool]:
@@ -181,7 +173,7 @@ def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:
         over=tuple(part for part in over if part not in common),
         published=Quantity(claim.value, unit),
         here=quantity(judged.interval or judged.measured, unit),
-        state=STATES[judged.verdict.word],
+        state=judged.verdict.state,
         reason=_verdict_reason(judged),
         verdict=judged.verdict,
         runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
@@ -214,7 +206,7 @@ def unit_of(claim: Claim) -> str:
 def _verdict_reason(judged: Judged) -> VerdictReason:
     """Why the verdict is what it is, by what it rests on."""
     claim, verdict = judged.claim, judged.verdict
-    state = STATES[verdict.word]
+    state = verdict.state
     if state == "open":
         if verdict.other_unit is not None:
             return "other unit"

@@ -12,17 +12,17 @@ from report.compare import cells as stats
 from report.compare.batch_sweeps import batch_sweeps
 from tests.helpers import records_builder as build
 from tests.helpers.claims_builder import (
-    CARD,
     CARDS,
     KIND,
     ON,
     SECONDS,
     SESSION,
     claim,
+    judged,
     lacks,
     ratio,
     series,
-    verdict,
+    side_lacks,
     word,
 )
 from tests.helpers.here import claims_here
@@ -30,25 +30,25 @@ from tests.helpers.trial_tables import trials_of
 
 
 def test_a_figure_met_on_its_own_card_is_reproduced():
-    assert word(claim(), series()) == "reproduced"
+    assert word(claim(), series()) == "holds"
 
 
 def test_a_figure_missed_on_its_own_card_is_not_reproduced():
-    assert word(claim(value=SECONDS / 2), series()) == "not reproduced"
+    assert word(claim(value=SECONDS / 2), series()) == "fails"
 
 
 def test_a_difference_that_another_unit_of_the_card_may_show_is_inconclusive():
-    assert word(claim(value=SECONDS / 1.1), series()) == "inconclusive"
+    assert word(claim(value=SECONDS / 1.1), series()) == "open"
 
 
 def test_an_absolute_figure_is_not_held_against_another_card():
     other = build.machine("NVIDIA H200", label="h200", digits="b")
-    assert lacks(claim(), series(on=other, card="NVIDIA H200")) == [("card", "NVIDIA H200", "T4")]
+    assert lacks(claim(), series(on=other, card="NVIDIA H200")) == {"card"}
 
 
 def test_a_trend_is_published_and_not_judged():
     trends = [claim for claim in claims_here().claims if claim.kind == "trend"]
-    found = answers(judge(trends, (), (), CARDS), (), CARDS, {}, {})
+    found = answers(trends, judge(trends, (), (), CARDS), (), CARDS, {}, {})
     assert {one.state for one in found} == {"cannot be measured here"}
     assert [one.obstacle for one in found] == [Obstacle("trend")] * 8
 
@@ -58,20 +58,20 @@ def on_stack(**versions: str) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    ("versions", "difference"),
+    "versions",
     [
-        ({"torch": "2.13.0", "fastai": "2.8.12", "cuda": "13.0"}, ("PyTorch", "2.13.0", "1.0.0")),
-        ({"torch": "1.0.0", "fastai": "2.8.12", "cuda": "10.0.130"}, ("fastai", "2.8.12", "1.0.41")),
-        ({"torch": "1.0.0", "fastai": "1.0.41", "cuda": "9.0.176"}, ("CUDA", "9.0.176", "10.0")),
+        {"torch": "2.13.0", "fastai": "1.0.41", "cuda": "10.0.130"},
+        {"torch": "1.0.0", "fastai": "2.8.12", "cuda": "10.0.130"},
+        {"torch": "1.0.0", "fastai": "1.0.41", "cuda": "9.0.176"},
     ],
 )
-def test_an_absolute_figure_is_not_held_against_another_stack(versions, difference):
-    stack = "PyTorch 1.0.0, fastai 1.0.41, CUDA 10.0, driver 470.57.02"
-    assert lacks(claim(stack=stack), on_stack(**versions))[0] == difference
+def test_an_absolute_figure_is_not_held_against_another_stack(versions):
+    stack = "PyTorch 1.0.0, fastai 1.0.41, CUDA 10.0"
+    assert lacks(claim(stack=stack), on_stack(**versions)) == {"software"}
 
 
 def test_an_absolute_figure_of_the_same_stack_is_judged():
-    assert word(claim(stack="PyTorch 2.13.0, CUDA 13.0, driver 580.00"), series()) == "reproduced"
+    assert word(claim(stack="PyTorch 2.13.0, CUDA 13.0, driver 580.00"), series()) == "holds"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_absolute_figure_of_the_same_stack_is_judged():
 )
 def test_a_build_is_of_the_release_that_was_published_and_another_release_is_not(used, claimed, same):
     found = word(claim(stack=f"PyTorch {claimed}"), on_stack(torch=used))
-    assert found == ("reproduced" if same else "not comparable")
+    assert found == ("holds" if same else None)
 
 
 def test_a_processor_is_the_one_that_a_publication_names_with_its_maker_or_without():
@@ -103,31 +103,27 @@ def test_a_ratio_of_two_cards_is_not_held_against_one_of_them_twice():
     side = {"model": "mlp", "precision": "fp32-ieee", "batch_size": 512}
     for of, over in (("L4", "T4"), ("T4", "L4")):
         sides = {"of": {**side, "card": of}, "over": {**side, "card": over}}
-        assert lacks(claim(kind="ratio", unit="x", value=1.3, **sides), series()) == [("card", CARD, "L4")]
+        assert word(claim(kind="ratio", unit="x", value=1.3, **sides), series()) is None
 
 
 def test_a_ratio_holds_on_any_card_of_its_class():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    found = verdict(ratio(), records)
-    assert found.verdict.word == "holds here"
+    found = judged(ratio(), records)
+    assert found.verdict.state == "holds"
     assert found.measured == pytest.approx(2.0, rel=0.01)
     assert {cell.key.precision for cell in found.cells} == {"fp32-ieee", "amp-fp16"}
 
 
 def test_a_ratio_is_not_held_against_a_card_outside_its_class():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    found = lacks(ratio(card_class="no-matrix-units"), records)
-    assert found == [("card", CARD, "no-matrix-units")]
-
-
-def test_a_ratio_whose_second_side_is_missing_names_what_is():
-    assert lacks(ratio(), series("amp-fp16")) == [("precision", "amp-fp16", "fp32-ieee")]
+    assert word(ratio(card_class="no-matrix-units"), records) is None
+    assert word(ratio(card_class="matrix-units"), records) == "holds"
 
 
 def test_a_bound_on_a_ratio_is_judged_by_the_interval():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    assert word(ratio(relation="greater", value=1.5), records) == "holds here"
-    assert word(ratio(relation="less", value=1.5), records) == "does not hold here"
+    assert word(ratio(relation="greater", value=1.5), records) == "holds"
+    assert word(ratio(relation="less", value=1.5), records) == "fails"
 
 
 def test_an_order_is_judged_by_the_interval():
@@ -136,9 +132,9 @@ def test_an_order_is_judged_by_the_interval():
     slower = [*series(), *series("amp-fp16", 0.2, first_order=10)]
     equal = [*series(), *series("amp-fp16", 0.1, first_order=10)]
     assert [word(order, records) for records in (faster, slower, equal)] == [
-        "holds here",
-        "does not hold here",
-        "inconclusive",
+        "holds",
+        "fails",
+        "open",
     ]
 
 
@@ -146,11 +142,11 @@ def test_a_rate_of_steady_steps_is_judged_between_a_whole_run_and_a_part_but_not
     order = ratio(kind="order", metric="throughput", relation="greater", value=None, unit="samples/s")
     part = {"complete": False, "limit": Limit(steps=60)}
     faster = {"seconds": 0.05, "first_order": 10}
-    assert word(order, [*series(**part), *series("amp-fp16", **faster)]) == "holds here"
+    assert word(order, [*series(**part), *series("amp-fp16", **faster)]) == "holds"
     unsettled = [*series(**part), *series("amp-fp16", verdict="unproven", **faster)]
-    assert lacks(order, unsettled) == [("settled", False, True)]
+    assert word(order, unsettled) is None
     seconds = order.model_copy(update={"metric": "protocol_seconds", "relation": "less"})
-    assert word(seconds, [*series(**part), *series("amp-fp16", **faster)]) == "not comparable"
+    assert word(seconds, [*series(**part), *series("amp-fp16", **faster)]) is None
 
 
 @pytest.mark.parametrize(
@@ -163,48 +159,48 @@ def test_a_rate_of_steady_steps_is_judged_between_a_whole_run_and_a_part_but_not
 )
 def test_every_field_that_differs_is_named(change, difference):
     side = {**claim().of.model_dump(), "data_mode": "cached"}
-    assert lacks(claim(of=side), series(**change)) == [difference]
+    assert side_lacks(claim(of=side), series(**change)) == [difference]
 
 
 def test_a_published_figure_of_two_devices_is_taken_for_that_of_one_node():
     side = {**claim().of.model_dump(), "gpus": 2}
     two = [record.model_copy(update={"nodes": 2}) for record in series(gpus=2)]
-    assert lacks(claim(of=side), two) == [("nodes", 2, 1)]
-    assert word(claim(of=side), series(gpus=2)) == "reproduced"
+    assert side_lacks(claim(of=side), two) == [("nodes", 2, 1)]
+    assert word(claim(of=side), series(gpus=2)) == "holds"
 
 
 def test_nothing_that_depends_on_the_data_is_judged_on_generated_data():
-    assert lacks(claim(), series(data="generated")) == [("data_source", "generated", "real")]
+    assert lacks(claim(), series(data="generated")) == {"real data"}
     peak = claim(kind="structure", metric="peak_bytes", value=6e9, unit="B", card_class="gpu", why="w")
-    assert word(peak, series(data="generated")) == "holds here"
+    assert word(peak, series(data="generated")) == "holds"
 
 
 def test_bytes_are_counted_within_the_margin_that_the_claim_declares():
     peak = claim(kind="structure", metric="peak_bytes", value=6.1e9, unit="B", margin=0.02, half_digit=0.0)
-    assert word(peak, series()) == "holds here"
-    assert word(peak.model_copy(update={"margin": 0.01}), series()) == "does not hold here"
+    assert word(peak, series()) == "holds"
+    assert word(peak.model_copy(update={"margin": 0.01}), series()) == "fails"
 
 
 def test_a_projection_from_a_window_too_short_is_not_judged():
     short = series(complete=False, verdict="unproven", limit=Limit(steps=20))
-    assert lacks(claim(), short) == [("settled", False, True)]
+    assert lacks(claim(), short) == {"settled window"}
 
 
 def test_a_whole_run_is_judged_however_short_its_window():
-    assert word(claim(), series(verdict="unproven")) == "reproduced"
+    assert word(claim(), series(verdict="unproven")) == "holds"
 
 
 def test_five_projected_runs_go_before_one_whole_run():
     whole = series(repeats=1, first_order=10)
-    found = verdict(claim(), [*series(repeats=5, complete=False, limit=Limit(seconds=75.0)), *whole])
-    assert found.verdict.word == "reproduced"
+    found = judged(claim(), [*series(repeats=5, complete=False, limit=Limit(seconds=75.0)), *whole])
+    assert found.verdict.state == "holds"
     assert found.cells[0].length.projected
     assert len(found.cells[0].trials) == 5
 
 
 def test_whole_runs_go_before_as_many_projected_ones():
     projected = series(seconds=0.1003, repeats=3, complete=False, limit=Limit(seconds=75.0))
-    found = verdict(claim(), [*projected, *series(repeats=3, first_order=10)])
+    found = judged(claim(), [*projected, *series(repeats=3, first_order=10)])
     assert not found.cells[0].length.projected
 
 
@@ -216,44 +212,42 @@ def test_a_ratio_takes_the_pair_with_the_most_runs_on_its_weaker_side():
         *series(repeats=5, complete=False, limit=limit, first_order=20),
         *series("amp-fp16", 0.05, repeats=5, complete=False, limit=limit, first_order=30),
     ]
-    found = verdict(ratio(), records)
-    assert found.verdict.word == "holds here"
+    found = judged(ratio(), records)
+    assert found.verdict.state == "holds"
     assert all(cell.length.projected for cell in found.cells)
 
 
 def test_the_sides_of_a_ratio_have_their_input_from_the_same_place():
     records = [*series(mode="device"), *series("amp-fp16", 0.05, mode="cached", first_order=10)]
-    assert lacks(ratio(), records) == [("in_one_setting", False, True)]
+    assert word(ratio(), records) is None
 
 
 def test_an_option_that_a_claim_does_not_name_is_another_work():
-    assert lacks(claim(), series(options={"tied": True})) == [("tied", True, None)]
-    assert word(claim(), series(options={"epochs": 30})) == "reproduced"
+    assert side_lacks(claim(), series(options={"tied": True})) == [("tied", True, None)]
+    assert word(claim(), series(options={"epochs": 30})) == "holds"
 
 
 SEEDS = {"spread": 0.02, "pairs": 8}
 
 
-@pytest.mark.parametrize(
-    ("published", "told"), [(110.0, "holds here"), (120.0, "inconclusive"), (150.0, "does not hold here")]
-)
+@pytest.mark.parametrize(("published", "told"), [(110.0, "holds"), (120.0, "open"), (150.0, "fails")])
 def test_one_whole_run_is_judged_by_the_published_spread_of_seeds(published, told):
     asked = claim(kind="quality", metric="perplexity", value=published, unit="perplexity", epochs=30)
     asked = asked.model_copy(update={"card_class": "any"})
-    assert word(asked, series(repeats=1)) == "inconclusive"
-    found = verdict(asked.model_validate({**asked.model_dump(), "seeds": SEEDS}), series(repeats=1))
-    assert found.verdict.word == told
+    assert word(asked, series(repeats=1)) == "open"
+    found = judged(asked.model_validate({**asked.model_dump(), "seeds": SEEDS}), series(repeats=1))
+    assert found.verdict.state == told
     assert found.verdict.interval is not None and found.verdict.interval.df == SEEDS["pairs"]
 
 
 @pytest.mark.parametrize(
     ("relation", "bound", "told"),
     [
-        ("less", 120.0, "holds here"),
-        ("less", 100.0, "does not hold here"),
-        ("greater", 100.0, "holds here"),
-        ("greater", 120.0, "does not hold here"),
-        ("less", 110.0, "inconclusive"),
+        ("less", 120.0, "holds"),
+        ("less", 100.0, "fails"),
+        ("greater", 100.0, "holds"),
+        ("greater", 120.0, "fails"),
+        ("less", 110.0, "open"),
     ],
 )
 @pytest.mark.parametrize("seeds", [None, SEEDS])
@@ -274,9 +268,9 @@ def test_a_one_sided_quality_is_held_against_its_bound_and_not_judged_as_equal(r
 @pytest.mark.parametrize(
     ("relation", "bound", "told"),
     [
-        ("greater", 600_000, "holds here"),
-        ("greater", 700_000, "does not hold here"),
-        ("less", 7e5, "holds here"),
+        ("greater", 600_000, "holds"),
+        ("greater", 700_000, "fails"),
+        ("less", 7e5, "holds"),
     ],
 )
 def test_a_one_sided_count_is_above_or_below_its_bound_by_any_distance(relation, bound, told):
@@ -294,9 +288,9 @@ def test_a_one_sided_count_is_above_or_below_its_bound_by_any_distance(relation,
 
 def test_an_absolute_bound_is_not_refuted_within_what_another_unit_may_do():
     bound = {"relation": "less", "half_digit": 0.0}
-    assert word(claim(value=SECONDS * 1.1, **bound), series()) == "reproduced"
-    assert word(claim(value=SECONDS / 1.02, **bound), series()) == "inconclusive"
-    assert word(claim(value=SECONDS / 1.5, **bound), series()) == "not reproduced"
+    assert word(claim(value=SECONDS * 1.1, **bound), series()) == "holds"
+    assert word(claim(value=SECONDS / 1.02, **bound), series()) == "open"
+    assert word(claim(value=SECONDS / 1.5, **bound), series()) == "fails"
 
 
 def ladder(precision: str, largest: int, **changes: Any) -> list[Record]:
@@ -312,9 +306,7 @@ def ladder(precision: str, largest: int, **changes: Any) -> list[Record]:
     return [*found, failed]
 
 
-@pytest.mark.parametrize(
-    ("value", "told"), [(1.75, "holds here"), (1.9, "inconclusive"), (2.5, "does not hold here")]
-)
+@pytest.mark.parametrize(("value", "told"), [(1.75, "holds"), (1.9, "open"), (2.5, "fails")])
 def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told):
     records = [*ladder("fp32-ieee", 512), *ladder("amp-fp16", 904)]
     trials = trials_of(records)
@@ -323,7 +315,7 @@ def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told
     sides = {"of": ratio().over, "over": ratio().of}
     asked = ratio(metric="batch_ratio", value=value, margin=0.08, half_digit=0.0, **sides)
     (found,) = judge([asked], [], [], CARDS, batch_sweeps(cells, failed))
-    assert found.verdict.word == told
+    assert found.verdict.state == told
     assert found.measured == pytest.approx(904 / 512)
     assert found.verdict.bounds == (904 / 520, 912 / 512)
 
@@ -331,34 +323,33 @@ def test_a_ratio_of_batches_lies_between_what_fits_and_what_does_not(value, told
 def test_bytes_are_compared_without_a_spread_however_few_runs():
     order = ratio(kind="order", metric="peak_bytes", relation="less", value=None, card_class="gpu")
     records = [*series(repeats=1), *series("amp-fp16", repeats=1, first_order=10)]
-    found = verdict(order, records)
-    assert (found.verdict.word, found.verdict.bounds) == ("holds here", (pytest.approx(0.6),) * 2)
-    assert word(order.model_copy(update={"relation": "greater"}), records) == "does not hold here"
+    found = judged(order, records)
+    assert (found.verdict.state, found.verdict.bounds) == ("holds", (pytest.approx(0.6),) * 2)
+    assert word(order.model_copy(update={"relation": "greater"}), records) == "fails"
     equal = ratio(metric="peak_bytes", value=1.667, card_class="gpu")
-    assert word(equal, records) == "holds here"
-    assert word(equal.model_copy(update={"value": 2.0}), records) == "does not hold here"
+    assert word(equal, records) == "holds"
+    assert word(equal.model_copy(update={"value": 2.0}), records) == "fails"
 
 
 def test_a_quality_needs_its_epochs_and_its_pretrained_body():
     quality = claim(kind="quality", metric="perplexity", value=110.0, unit="ppl", card_class="any", epochs=30)
-    assert word(quality, series()) == "holds here"
-    assert lacks(quality.model_copy(update={"epochs": 40}), series()) == [("epochs", 30, 40)]
-    assert lacks(quality, series(weights="random")) == [("weights", "random", "pretrained")]
+    assert word(quality, series()) == "holds"
+    assert lacks(quality.model_copy(update={"epochs": 40}), series()) == {"learning"}
+    assert lacks(quality, series(weights="random")) == {"learning"}
 
 
 def test_a_count_is_judged_without_a_spread():
     structure = claim(kind="structure", metric="parameters", value=7.0, unit="", card_class="any")
     records = [build.changed(record, measurement__structure={"parameters": 7}) for record in series()]
-    assert word(structure, records) == "holds here"
-    assert lacks(structure, series()) == [("parameters", None, 7.0)]
+    assert word(structure, records) == "holds"
+    assert word(structure, series()) is None
 
 
-def test_a_claim_in_words_alone_is_not_judged():
-    assert lacks(claim(value=None, words="It is faster."), series()) == [("value", None, None)]
-
-
-def test_a_workload_without_records_is_said_not_to_be_measured():
-    assert lacks(claim(workload="mnist_cnn"), series()) == [("workload", None, "mnist_cnn")]
+@pytest.mark.parametrize(
+    "asked", [claim(value=None, words="It is faster."), claim(workload="mnist_cnn"), ratio()]
+)
+def test_words_alone_another_workload_and_a_missing_side_are_not_judged(asked):
+    assert word(asked, series("amp-fp16" if asked.over else "fp32-ieee")) is None
 
 
 def layouts(gain: float, **changes: Any) -> list[Record]:
@@ -375,12 +366,9 @@ def table_claim(**changes: Any) -> Claim:
 
 
 def test_what_a_layout_gains_is_judged_on_its_own_card_whatever_the_stack():
-    assert word(table_claim(), layouts(1.474)) == "holds here"
-    assert word(table_claim(), layouts(1.2)) == "does not hold here"
+    assert word(table_claim(), layouts(1.474)) == "holds"
+    assert word(table_claim(), layouts(1.2)) == "fails"
     side = table_claim().of.model_dump()
     absolute = table_claim(kind="absolute", of=side, over=None, value=5120.0, unit="images/s")
-    assert lacks(absolute, layouts(1.474)) == [("PyTorch", "2.13.0", "1.12")]
-
-
-def test_a_layout_that_was_not_measured_is_named():
-    assert lacks(table_claim(), series("amp-fp16")) == [("layout", "contiguous", "channels_last")]
+    assert lacks(absolute, series("amp-fp16", layout="contiguous")) == {"software"}
+    assert word(table_claim(), series("amp-fp16")) is None

@@ -75,9 +75,8 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     before, after = (
         analysed([*work, *more]) for more in ([], fleet(30, card="Constructed Card A", cards_per_machine=1))
     )
-    assert not before.spreads["Constructed Card A"].measured
-    spread = after.spreads["Constructed Card A"]
-    assert spread.measured and spread.units == 30
+    assert before.clause and not before.clause.spread.measured
+    assert after.clause and after.clause.spread.measured and after.clause.spread.units == 30
 
 
 def test_three_units_replace_the_assumed_cv():

@@ -96,7 +96,7 @@ def judged(*arms: tuple[str, list[float]], **more: Any) -> parity.Parity:
 
 def word(*arms: tuple[str, list[float]], **more: Any) -> str | None:
     found = judged(*arms, **more)
-    return found.verdict and found.verdict.word
+    return found.verdict and found.verdict.state
 
 
 def test_five_seeds_beside_one_that_ended_in_nan_are_no_parity():
@@ -110,9 +110,9 @@ def test_five_seeds_beside_one_that_ended_in_nan_are_no_parity():
 @pytest.mark.parametrize(
     ("mixed", "told"),
     [
-        ([0.821, 0.823, 0.819, 0.822, 0.821], "parity"),
-        ([0.790, 0.792, 0.788, 0.791, 0.789], "worse"),
-        ([0.830, 0.800, 0.845, 0.790, 0.835], "inconclusive"),
+        ([0.821, 0.823, 0.819, 0.822, 0.821], "holds"),
+        ([0.790, 0.792, 0.788, 0.791, 0.789], "fails"),
+        ([0.830, 0.800, 0.845, 0.790, 0.835], "open"),
     ],
 )
 def test_the_end_is_judged_over_five_seeds(mixed, told):
@@ -122,9 +122,9 @@ def test_the_end_is_judged_over_five_seeds(mixed, told):
 def test_a_perplexity_is_judged_as_the_loss_that_it_comes_from():
     fp32, mixed = [110.0, 110.4, 109.8, 110.2, 110.1], [110.3, 110.1, 110.0, 110.4, 109.9]
     kind = build.LM
-    assert word(("fp32-ieee", fp32), ("amp-bf16", mixed), kind=kind) == "parity"
+    assert word(("fp32-ieee", fp32), ("amp-bf16", mixed), kind=kind) == "holds"
     worse = [1.05 * value for value in mixed]
-    assert word(("fp32-ieee", fp32), ("amp-bf16", worse), kind=kind) == "worse"
+    assert word(("fp32-ieee", fp32), ("amp-bf16", worse), kind=kind) == "fails"
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_claims_that_do_not_hold_come_first_and_all_are_counted(judged: Analysis
     counts = found.counts
     assert (counts.fails, counts.holds, counts.open) == tuple(counted[s] for s in ("fails", "holds", "open"))
     beside = counts.software + counts.another
-    assert counts.met + beside + counts.ways + counts.cards + counts.others == len(judged.verdicts)
+    assert counts.met + beside + counts.ways + counts.cards + counts.others == len(judged.answers)
     assert [row.answer.state for row in found.answers].count("on another card") == counts.another > 0
 
 

@@ -26,7 +26,7 @@ from report.expected.figures import (
     table_row,
     task_of,
 )
-from report.expected.relative import TRAINED, CardsOnPaper, relative_speed
+from report.expected.relative import TRAINED, CardsOnPaper, relative_time
 from report.expected.specs import CardSpecs, load_specs, named
 from report.page import render
 
@@ -126,14 +126,14 @@ def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
             )
         except UserError as error:
             unknown[offer.card] = error.remedy.partition(", or give")[0] if "use " in error.remedy else ""
-    speeds = {
-        (card, over, name): relative_speed(model, specs[card], specs[over], precision, tasks[name])
+    times = {
+        (card, over, name): relative_time(model, specs[card], specs[over], precision, tasks[name])
         for name, label in labels.items()
         for precision in TRAINED & {label}
         for card, over in permutations(specs, 2)
     }
     figures = model.fit.figures
-    return CardsOnPaper(specs, unknown, speeds, len(figures), figures.card.nunique())
+    return CardsOnPaper(specs, unknown, times, len(figures), figures.card.nunique())
 
 
 def _line_task(line: WorkLine, rows: Mapping[str, PublishedRow]) -> TrainingTask | None:

@@ -140,7 +140,7 @@ class Analysis:
     checks: tuple[CheckedCard, ...]
     """The checks of the leading session's cards, the worst first; none where they were not checked."""
     verdicts: tuple[Judged, ...]
-    """Of the claims that met a record."""
+    """A verdict for each claim that met a record."""
     costs: Costs | None
     clause: AcceptanceClause | None
     """What a machine ordered by the leading session must reach; null where no cell has two valid runs."""

@@ -396,16 +396,12 @@ def levels(trial: TrialResult) -> tuple[tuple[float, float], ...]:
 def blocks(seconds: numpy.ndarray, work: float = 1.0) -> tuple[tuple[float, float], ...]:
     """Return the end and the median speed of each block of steps that did equal work."""
     ends = numpy.cumsum(seconds)
-    found = []
-    for _, members in groupby(range(len(seconds)), key=lambda at: int((ends[at] - 1e-9) // BLOCK_SECONDS)):
-        places = list(members)
-        found.append(
-            (
-                float(ends[places[-1]]),
-                work / float(numpy.median(seconds[places])) if seconds[places].all() else 0.0,
-            )
-        )
-    return tuple(found)
+    changes = numpy.flatnonzero(numpy.diff((ends - 1e-9) // BLOCK_SECONDS)) + 1
+    return tuple(
+        (float(last[-1]), work / float(numpy.median(own)) if own.all() else 0.0)
+        for last, own in zip(numpy.split(ends, changes), numpy.split(seconds, changes), strict=True)
+        if own.size
+    )
 
 
 def two_speeds(speeds: Sequence[float]) -> TwoSpeeds | None:

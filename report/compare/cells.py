@@ -97,7 +97,7 @@ class Cell:
 
     @property
     def started_at(self) -> datetime:
-        return self.trials[-1].started_at
+        return self.trials[-1].record.started_at
 
     @property
     def turn(self) -> tuple[int, datetime]:

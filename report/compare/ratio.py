@@ -99,7 +99,7 @@ def speeds(cell: Cell, speed: Speed, *, twins: bool = False) -> Runs:
     for trial in (trial for trial in cell.trials if trial.verdict != "invalid"):
         value = trial.samples_per_second if speed == "throughput" else trial.protocol_seconds
         if value:
-            found.append((value, trial.repeat if twins else trial.record.block))
+            found.append((value, trial.record.trial.repeat if twins else trial.record.block))
     values = (value if speed == "throughput" else 1 / value for value, _ in found)
     return Runs(tuple(values), tuple(block for _, block in found))
 

@@ -21,25 +21,20 @@ DEVIATIONS = 1.9
 pairs in 53 works)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RelativeSpeed:
-    """Times as fast, with the range that holds it in nine of ten works and cards."""
-
-    low: float
-    value: float
-    high: float
+Times = tuple[float, float, float]
+"""Low, best, high: times as long."""
 
 
-def relative_speed(
+def relative_time(
     model: ExpectationModel,
     card: CardSpecs,
     over: CardSpecs,
     precision: Precision,
     task: TrainingTask | None = None,
-) -> RelativeSpeed | Refusal:
-    """Return how many times as fast a card should be as another, or why nothing is said of one of them.
+) -> Times | Refusal:
+    """Return how many times as long a card should take as another, or why nothing is said of one of them.
 
-    By a `task` of the tables where the work is one.
+    Its range holds nine of ten works and cards. By a `task` of the tables where the work is one.
     """
     import pandas as pd
 
@@ -56,25 +51,25 @@ def relative_speed(
     reach = DEVIATIONS * math.sqrt(variance)
     if not reach < math.log(WIDEST):
         return Refusal("width", f"{math.exp(reach):.2g}", f"{WIDEST:g}")
-    return RelativeSpeed(math.exp(mean - reach), math.exp(mean), math.exp(mean + reach))
+    return math.exp(-mean - reach), math.exp(-mean), math.exp(reach - mean)
 
 
 @dataclass(frozen=True, slots=True)
 class CardsOnPaper:
-    """By the names of offers' cards; a speed also by the card that it is over, and by the line of work."""
+    """By the names of offers' cards; a time also by the card that it is over, and by the line of work."""
 
     specs: Mapping[str, CardSpecs] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     """What to write instead of a card's name that is in no table."""
-    speeds: Mapping[tuple[str, str, str], RelativeSpeed | Refusal] = field(default_factory=dict)
+    times: Mapping[tuple[str, str, str], Times | Refusal] = field(default_factory=dict)
     figures: int = 0
-    """How many published figures the speeds are by, and of how many cards."""
+    """How many published figures the times are by, and of how many cards."""
     cards: int = 0
 
-    def time_over(self, card: str, over: str, line: str) -> tuple[float, float, float] | None:
-        """Return the expected time of a card over another's: low, best, high."""
+    def time_over(self, card: str, over: str, line: str) -> Times | None:
+        """Return the expected time of a card over another's; null where none is known."""
         first, second = self.specs.get(card), self.specs.get(over)
         if card == over or (first and first is second):
             return (1.0, 1.0, 1.0)
-        said = self.speeds.get((card, over, line))
-        return (1 / said.high, 1 / said.value, 1 / said.low) if isinstance(said, RelativeSpeed) else None
+        said = self.times.get((card, over, line))
+        return None if isinstance(said, Refusal) else said

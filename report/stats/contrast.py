@@ -14,14 +14,16 @@ from typing import Literal
 from report.stats.intervals import (
     BLOCKS_NEEDED,
     LEVEL,
+    Doubt,
     Estimate,
     Interval,
     Runs,
     critical_t,
     error_within_blocks,
     estimate_of_means,
+    outlying_run,
     side_estimate,
-    spread_doubts,
+    unequal_spread,
     values_in_blocks,
 )
 
@@ -134,9 +136,16 @@ def contrast_interval(
     reach = math.hypot(critical_t(joint, found.df) * math.sqrt(found.error2), assumed_reach(assumed, joint))
     ends = (found.mean - reach, found.mean, found.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    doubts = spread_doubts((of, over), found.error2, logs=logs)
+    doubts = _spread_doubts(of.values, over.values, found.error2) if logs else ()
     hour = max((each.size for each in assumed if each.name in ("session", "machine")), default=0.0)
     return Interval(low, middle, high, found.n, float(found.df), comparisons, doubts, hour)
+
+
+def _spread_doubts(of: Sequence[float], over: Sequence[float], error2: float) -> tuple[Doubt, ...]:
+    """Return what makes the spread of two sides doubtful."""
+    steady = error2 == 0 or (min(of) == max(of) and min(over) == max(over))
+    found = (Doubt("no-spread") if steady else None, *map(outlying_run, (of, over)), unequal_spread(of, over))
+    return tuple(doubt for doubt in found if doubt)
 
 
 def order_shown(ends: Interval | None, processes: int) -> Order:

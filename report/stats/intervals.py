@@ -150,17 +150,7 @@ def blocks_interval(
     reach = critical_t(level, found.df) * math.sqrt(found.error2)
     ends = (found.mean - reach, found.mean, found.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    notes = spread_doubts((side,), found.error2, logs=logs)
-    return Interval(low, middle, high, found.n, float(found.df), notes=notes, hour_assumed=assumed)
-
-
-def spread_doubts(sides: Sequence[Runs], error2: float, *, logs: bool) -> tuple[Doubt, ...]:
-    """Return what makes the spread of one side, or of two in logarithms, doubtful."""
-    values = [side.values for side in sides]
-    steady = error2 == 0 or all(min(own) == max(own) for own in values)
-    of_two = (*map(outlying_run, values), unequal_spread(*values)) if len(values) > 1 and logs else ()
-    found = (Doubt("no-spread") if steady else None, *of_two)
-    return tuple(doubt for doubt in found if doubt)
+    return Interval(low, middle, high, found.n, float(found.df), hour_assumed=assumed)
 
 
 def values_in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:

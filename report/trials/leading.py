@@ -22,7 +22,7 @@ def leading_session(every: Sequence[TrialResult], own: Collection[str], *, named
     measured = [trial for trial in trials if trial.record.plan != SELFCHECK] or trials
     candidates = [trial for trial in measured if trial.session in own]
     if candidates:
-        machine = max(candidates, key=lambda trial: trial.started_at).machine
+        machine = max(candidates, key=lambda trial: trial.record.started_at).machine
         return _newest_session(trial for trial in candidates if trial.machine == machine)
     candidates = _of_proven_sessions(measured) if named else []
     candidates = candidates or measured

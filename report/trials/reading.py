@@ -94,7 +94,7 @@ def read_trials(
             model_mark=marks.get(trial.path, ""),
         )
         trials.append(read.with_findings(*found) if found and trial.summary else read)
-    return check_trials(sorted(trials, key=lambda trial: (trial.started_at, trial.path)), cards)
+    return check_trials(sorted(trials, key=lambda trial: (trial.record.started_at, trial.path)), cards)
 
 
 def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from statistics import fmean
 
@@ -105,14 +104,6 @@ class TrialResult:
     @property
     def session(self) -> str:
         return self.record.session
-
-    @property
-    def started_at(self) -> datetime:
-        return self.record.started_at
-
-    @property
-    def repeat(self) -> int:
-        return self.record.trial.repeat
 
     @property
     def machine(self) -> str:

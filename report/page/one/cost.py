@@ -200,7 +200,7 @@ def _unknown(costs: Costs, place: int, line: WorkLine) -> Sentence:
             return Sentence("unknown-card", {"card": card.name, "use": paper.unknown.get(card.card, "")})
     if line.precision is None:
         return Sentence("no-precision", {"work": line.name})
-    said = paper.speeds.get((one.card, base.card, line.name))
+    said = paper.times.get((one.card, base.card, line.name))
     if isinstance(said, Refusal):
         return Sentence("refused", {"refusal": said})
     return Sentence("no-figure", {"work": line.name})

@@ -74,7 +74,7 @@ def _source(analysis: Analysis, shown: Sequence[TrialResult]) -> Source:
     sessions = [session for session in analysis.evidence.results.sessions if session.id in ids]
     planned = {(session.id, trial.id) for session in sessions for trial in session.trials}
     recorded = {(trial.session, trial.record.trial.id) for trial in analysis.on_record}
-    days = sorted(trial.started_at.date() for trial in shown)
+    days = sorted(trial.record.started_at.date() for trial in shown)
     return Source(
         written=analysis.request.now,
         days=(days[0], days[-1]) if days else None,
@@ -98,7 +98,7 @@ def _system_runs(trials: Iterable[TrialResult], systems: Systems) -> tuple[Syste
     """Return when each system of page one ran, the leading session's first, and how long its windows are."""
     found = []
     for of in grouped_by((trial for trial in trials if trial.record.measurement), systems.of).values():
-        days = sorted(trial.started_at.date() for trial in of)
+        days = sorted(trial.record.started_at.date() for trial in of)
         lengths = [each.window.seconds for trial in of if (each := trial.record.measurement)]
         windows = Quantity(max(lengths), "seconds", min(lengths), max(lengths))
         found.append(SystemRuns(systems.of(of[0]).name, (days[0], days[-1]), windows))

@@ -12,7 +12,7 @@ from harness.record import Record
 from harness.record.telemetry import Energy
 from report.buying.cost_model import OfferNumbers, ranged
 from report.buying.purchase import parse_purchase
-from report.expected.relative import CardsOnPaper, RelativeSpeed
+from report.expected.relative import CardsOnPaper
 from tests.helpers import records_builder as build
 from tests.helpers.purchase_builder import FILE, around, bought, model, random_model, rented
 from tests.helpers.record_sets import OTHER, elsewhere, series
@@ -154,7 +154,7 @@ def test_a_card_whose_memory_the_work_did_not_fit_is_never_the_one_to_buy_though
     found = analysis.costs
     assert found is not None
     cards, works = [one.card for one in found.offers], [line.name for line in (*found.lines, *found.left_out)]
-    paper = CardsOnPaper(speeds={each: RelativeSpeed(0.8, 1.0, 1.2) for each in product(cards, cards, works)})
+    paper = CardsOnPaper(times={each: (0.8, 1.0, 1.2) for each in product(cards, cards, works)})
     told = analysis.with_request(analysis.request, paper).costs
     assert told is not None and (told.places, told.order, told.fits[1]) == ((0, 1), (0,), False)
 

@@ -156,7 +156,10 @@ def test_the_gate_of_two_trials_reads_the_gradient_norms_of_their_records():
 def test_a_gate_needs_a_twin_of_the_same_session_seed_and_work():
     both = cells(("fp32-ieee", FP32[:2]), ("amp-fp16", FP32[:3]))
     gates = parity.early_gates([trial for cell in both for trial in cell.trials])
-    assert [(trial.key.precision, trial.repeat) for trial, _ in gates] == [("amp-fp16", 1), ("amp-fp16", 2)]
+    assert [(trial.key.precision, trial.record.trial.repeat) for trial, _ in gates] == [
+        ("amp-fp16", 1),
+        ("amp-fp16", 2),
+    ]
 
 
 def test_a_gate_takes_no_twin_of_the_session_s_other_stack():

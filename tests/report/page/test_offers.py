@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from report.buying.purchase import parse_purchase
-from report.expected.relative import CardsOnPaper, RelativeSpeed
+from report.expected.relative import CardsOnPaper
 from report.page.one.cost import page
 from report.page.values import AnswerPage, systems_of
 from tests.helpers import records_builder as build
@@ -42,8 +42,8 @@ def of_offers(
     assert found.costs is not None
     lines = [line.name for line in (*found.costs.lines, *found.costs.left_out)]
     unmeasured = {pair for pair in permutations(prices, 2) if set(prices) - {A, B}}
-    speed = RelativeSpeed(1 / factor, 1.0, factor)
-    paper = CardsOnPaper(speeds={(*pair, line): speed for pair in unmeasured for line in lines})
+    time = (1 / factor, 1.0, factor)
+    paper = CardsOnPaper(times={(*pair, line): time for pair in unmeasured for line in lines})
     told = found.with_request(found.request, paper)
     return page(told, systems_of(told))
 

@@ -94,7 +94,7 @@ def test_cells_hold_the_trials_whose_key_length_stack_and_place_are_equal(trials
 
 
 def test_rows_are_in_the_order_of_their_start(trials):
-    started = [trial.started_at for trial in trials["trial"]]
+    started = [trial.record.started_at for trial in trials["trial"]]
     assert started == sorted(started)
     assert list(trials["started_at"]) == started
 

@@ -41,15 +41,17 @@ from report.page.whole_page import (
     write_gallery,
 )
 
-LONGER_ON_CPU = "invoke build --plan desk run --blocks 3 report"
+LONGER = {"cpu": "desk", "cuda": "resnet18", "rocm": "resnet18"}
+"""By the kind of device the plan of longer runs that the short plan leads to."""
 LOG_LINES, LOG_LETTERS = 12, 200
 
 
 def _longer_line(analysis: Analysis) -> str:
-    """Return the line that a processor's short plan leads to; empty for another plan, or on a card."""
+    """Return the line that the short plan leads to on its one kind of device; empty for another plan."""
     session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
+    plan = LONGER.get(devices.pop()) if len(devices) == 1 else None
     short = session is not None and session.plan == Settings().plan
-    return LONGER_ON_CPU if short and devices == {"cpu"} else ""
+    return f"invoke build --plan {plan} run --blocks 3 report" if short and plan else ""
 
 
 def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:

@@ -109,7 +109,7 @@ class ScaleRows:
 
     The line at `reference` is firm. Of dots the scale need not begin at `zero`, and equal steps may
     `multiply`. `ticks` may be given with their labels. Each group of bars has a scale of its own, without
-    ticks, where one bar is over FAR_APART times another.
+    ticks, where one bar is over FAR_APART times another, and where they share neither `axis` nor `reference`.
     """
 
     groups: tuple[RowGroup, ...]
@@ -124,10 +124,17 @@ class ScaleRows:
     @property
     def each_from_zero(self) -> bool:
         """Whether each group has a scale of its own."""
-        if self.dots or self.ticks or self.reference is None or len(self.groups) < 2:
+        if self.dots or self.ticks or len(self.groups) < 2:
             return False
+        if self.reference is None:
+            return not self.axis
         values = [[mark.value for mark in _all_marks((group,)) if mark.value > 0] for group in self.groups]
         return any(max(of) > FAR_APART * min(of) for of in values if of)
+
+    @property
+    def ranged(self) -> bool:
+        """Whether a mark has a range."""
+        return any(mark.low is not None for mark in _all_marks(self.groups))
 
     def sheet(self, layout: Layout) -> Sheet:
         """Names beside the marks, or above them where the layout is narrow."""

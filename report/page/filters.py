@@ -172,7 +172,7 @@ def spread_text(quantity: Quantity | None) -> str:
 def _digits_allowed(quantity: Quantity) -> int:
     """Return as many digits as the range allows: at least two, and three of a speed, to bear its ratio."""
     if quantity.low is None or quantity.high is None or not quantity.value:
-        return 3
+        return quantity.digits
     least = 3 if quantity.unit.endswith("/s") else 2
     return max(least, text.digits_of(quantity.value, quantity.low, quantity.high))
 

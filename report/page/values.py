@@ -37,6 +37,8 @@ class Quantity:
     unit: str
     low: float | None = None
     high: float | None = None
+    digits: int = 3
+    """So many at least of a figure without a range."""
 
     def __bool__(self) -> bool:
         """Whether it is known."""

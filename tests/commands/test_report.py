@@ -11,7 +11,7 @@ import pytest
 
 from commands import report, run
 from commands.check import optional_problems
-from commands.report import LONGER_ON_CPU, ReportOptions, write_report
+from commands.report import ReportOptions, write_report
 from harness.errors import CardError
 from harness.plan.plan_file import plan_questions
 from harness.record.store import read_sessions
@@ -23,18 +23,19 @@ from tests.helpers import records_builder as build
 from tests.helpers.here import evidence_here
 from tests.helpers.records_card import checked_card
 
-QUICK, DESK = "20261121-38cb4c", "20261121-8a1add"
+ON_CPU, ON_CARD, DESK = "20261121-38cb4c", "20261126-cb0794", "20261121-8a1add"
 
 
-@pytest.mark.parametrize(("session", "leads_on"), [(QUICK, True), (DESK, False)])
-def test_a_first_look_names_the_longer_line(
-    session: str, leads_on: bool, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("session", "plan"), [(ON_CPU, "desk"), (ON_CARD, "resnet18"), (DESK, None)])
+def test_a_first_look_names_the_longer_line_of_its_device(
+    session: str, plan: str | None, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
     analysis, written = write_report(ROOT, tmp_path, ReportOptions((session,)))
     text = written.markdown.read_text()
-    assert (f"`{LONGER_ON_CPU}`" in text) == leads_on
-    assert (page_of(analysis).one.answer.following.data["commands"] == (LONGER_ON_CPU,)) == leads_on
+    line = f"invoke build --plan {plan} run --blocks 3 report"
+    assert (f"`{line}`" in text) == bool(plan)
+    assert (page_of(analysis).one.answer.following.data["commands"] == (line,)) == bool(plan)
 
 
 def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(
@@ -86,7 +87,7 @@ def test_a_file_of_the_user_s_that_cannot_be_read_is_named_and_left_out(tmp_path
 
 @pytest.mark.parametrize(
     ("session", "ratio"),
-    [(QUICK, 1.623), ("20261123-7d4985", 1.158), ("20261121-cb7a72", 1.0), ("20261126-6f810e", None)],
+    [(ON_CPU, 1.623), ("20261123-7d4985", 1.158), ("20261121-cb7a72", 1.0), ("20261126-6f810e", None)],
 )
 def test_the_ratio_of_the_last_lines_is_the_first_of_the_headline(session: str, ratio: float | None):
     request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session, questions=plan_questions(ROOT))
@@ -98,7 +99,7 @@ def test_the_ratio_of_the_last_lines_is_the_first_of_the_headline(session: str, 
 
 def test_a_run_that_no_report_follows_ends_as_a_report_of_its_session_does(monkeypatch, tmp_path):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    session = next(one for one in read_sessions(ROOT) if one.id == QUICK)
+    session = next(one for one in read_sessions(ROOT) if one.id == ON_CPU)
     found = [
         run._analyse_session(ROOT, SimpleNamespace(session=session), session.plan, run.RunOptions(answers=on))
         for on in (False, True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from statistics import fmean
 
+from harness.record import Session
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
@@ -14,6 +16,7 @@ from report.page.values import Sentence
 from report.stats.intervals import BLOCKS_NEEDED
 from report.trials.factors import among_sessions
 from report.trials.key import LOADER_ALONE, grouped_by
+from report.trials.trial import TrialResult
 
 FIRST = "invoke build run report"
 MOST_TOGETHER = 3
@@ -27,41 +30,63 @@ def limiting_shares(cells: Sequence[Cell]) -> Sentence:
     if not known:
         return Sentence("limits-unknown" if trained or not cells else "limits-loader")
     parts, cell = min(known, key=lambda each: each[0].compute)
-    several = len({(each.machine, each.card) for each in trained}) > 1
+    several = len({(each.machine, each.trials[0].device_model) for each in trained}) > 1
     return Sentence(
         "limits",
         {
             "work": work_name(cell, trained),
             "parts": parts,
             "device": cell.trials[0].record.trial.asked.device,
-            "card": text.short_card(cell.card) if several else "",
+            "card": text.short_card(cell.trials[0].device_model) if several else "",
         },
     )
 
 
 def repeat_line(analysis: Analysis) -> Sentence:
-    """The line that measures the leading session once more, in blocks of time until it has three."""
-    own = analysis.own
-    if analysis.request.longer:
-        return Sentence("next-longer", {"commands": (analysis.request.longer,)})
+    """The lines that measure what was named once more, in blocks of time where it has that many repeats.
+
+    Several machines have one line, of the plan that repeats most; else each session has its own.
+    """
+    ran = grouped_by(analysis.on_record, lambda trial: trial.session)
+    own = () if analysis.of_others else ran.get(analysis.lead or "", ())
     if not own:
         return Sentence("next-first", {"commands": (FIRST,)})
-    first = own[0].record
-    if commands := {
-        trial.record.trial.asked.own.command: None for trial in own if trial.record.trial.asked.own
-    }:
-        return Sentence(
-            "next-again", {"commands": (_try_line(list(commands)),), "on": text.short_card(own[0].card)}
-        )
+    first, on = own[0].record, text.short_card(own[0].card)
+    if analysis.request.longer:
+        return Sentence("next-longer", {"commands": (analysis.request.longer,), "on": on})
+    tried = dict.fromkeys(asked.command for trial in own if (asked := trial.record.trial.asked.own))
+    if tried:
+        return Sentence("next-again", {"commands": (_try_line([*tried]),), "on": on, "trials": 0})
     if analysis.request.questions and first.plan not in analysis.request.questions:
         return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
-    plan, image = text.clean(first.plan, 64), text.clean(first.environment.image, 64)
+    named = analysis.request.named or (analysis.lead,)
+    sessions = [one for one in analysis.evidence.results.sessions if one.id in named and one.id in ran]
+    if analysis.question.by == "machine" and len(sessions) > 1:
+        sessions, on = [max(sessions, key=_count_rounds)], ""
+    rounds, done = min(map(_count_rounds, sessions), default=0), max(trial.record.block for trial in own)
+    blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling
+    lines = [_run_line(ran[one.id][0], blocks=blocks) for one in sessions] or [_run_line(own[0])]
+    took = [(len(one.trials), fmean(trial.record.wall_seconds for trial in ran[one.id])) for one in sessions]
+    return Sentence(
+        "next-blocks" if blocks else "next-again",
+        {
+            "commands": tuple(dict.fromkeys(lines)),
+            "on": on,
+            "trials": sum(trials for trials, _ in took),
+            "seconds": sum(trials * seconds for trials, seconds in took),
+        },
+    )
+
+
+def _count_rounds(session: Session) -> int:
+    """Return how often a session repeats what blocks of time may hold: full-length trials are in none."""
+    return len({trial.repeat for trial in session.trials if session.block_of.get(trial.id) != 0})
+
+
+def _run_line(trial: TrialResult, *, blocks: bool = False) -> str:
+    plan, image = (text.clean(name, 64) for name in (trial.record.plan, trial.record.environment.image))
     line = f"invoke run --plan {plan} --image {image} --new-session"
-    several = analysis.question.by == "machine" and len(analysis.request.named) > 1
-    on = None if several else text.short_card(own[0].card)
-    if max(trial.record.block for trial in own) < BLOCKS_NEEDED:
-        return Sentence("next-blocks", {"commands": (f"{line} --blocks {BLOCKS_NEEDED}",), "on": on})
-    return Sentence("next-again", {"commands": (line,), "on": on})
+    return f"{line} --blocks {BLOCKS_NEEDED}" if blocks else line
 
 
 def together_line(analysis: Analysis) -> Sentence | None:

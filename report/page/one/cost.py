@@ -25,7 +25,6 @@ from report.page.values import (
     Sentence,
     Systems,
     quantity,
-    rate,
     rate_unit,
 )
 
@@ -51,10 +50,6 @@ class RecordBeside:
         if speed is None or low is None or high is None:
             return False
         return not low <= speed <= high
-
-    @property
-    def rate(self) -> Quantity:
-        return rate(self.cell)
 
     @property
     def compiled(self) -> bool:
@@ -112,11 +107,6 @@ class OffersView:
     @property
     def currency(self) -> str:
         return self.costs.purchase.currency
-
-    @property
-    def beside(self) -> list[tuple[OfferRow, RecordBeside]]:
-        """Each offer's own measurements that are not in the sum."""
-        return [(row, one) for row in self.rows for one in row.beside]
 
     @property
     def tied(self) -> tuple[OfferRow, ...]:

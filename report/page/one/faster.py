@@ -47,7 +47,7 @@ from report.page.values import (
     rate,
     rate_unit,
 )
-from report.stats.intervals import LEVEL, critical_t
+from report.stats.contrast import assumed_reach
 from report.trials.key import LOADER_ALONE, grouped_by
 
 MOST_DECIDED = 2
@@ -68,14 +68,15 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     if comparison is None:
         return _speeds_page(analysis, systems)
     view = view_comparison(comparison, analysis, systems)
-    own = [cell for side in comparison.sides if side.own for cell in side.cells if cell in view.cells]
+    compared = {id(cell): cell for ratio in view.ratios for cell in (ratio.of, ratio.over)}
+    own = [cell for side in comparison.sides if side.own for cell in side.cells if id(cell) in compared]
     second = _moved_packages(view) if comparison.factor == "stack" else limiting_shares(own or view.cells)
     clauses = _headline_clauses(view)
     turned = bool(clauses) and _is_turned(view, clauses)
     view = replace(view, turned=turned)
     return AnswerPage(
         headline=_headline(view, [each.inverse for each in clauses] if turned else clauses),
-        picture=_picture(view, analysis),
+        picture=_picture(view, analysis, systems),
         template="faster",
         table=view,
         notes=(_range_note(view), second),
@@ -143,7 +144,8 @@ def _headline(view: ComparedView, clauses: Sequence[Clause]) -> Sentence:
             next(filter(None, cells), None)
             for cells in zip(*(work.of.cells for work in view.works), strict=True)
         ]
-        return Sentence("apart", {"sides": list(zip(sides, firsts, strict=True))})
+        runs = [cell and _runs_apart(cell) for cell in firsts]
+        return Sentence("apart", {"sides": list(zip(sides, firsts, strict=True)), "runs": runs})
     if not view.ordered and len(sides) > 2:
         return _class_headline(view)
     clauses = sorted(
@@ -157,6 +159,7 @@ def _headline(view: ComparedView, clauses: Sequence[Clause]) -> Sentence:
         "one_work": len({id(each.work) for each in clauses}) == 1,
         "on": text.short_card(view.comparison.sides[0].card),
         "loads": clauses[0].ratio.of.key.protocol == LOADER_ALONE,
+        "unseen": _least_shown(view.ratios) if all(map(_is_unseen, (c.ratio for c in clauses))) else None,
     }
     if factor == "side":
         return Sentence("same", {**data, "clauses": clauses})
@@ -199,7 +202,10 @@ def _class_headline(view: ComparedView) -> Sentence:
 # The picture
 
 
-def _picture(view: ComparedView, analysis: Analysis) -> Picture | None:
+def _picture(view: ComparedView, analysis: Analysis, systems: Systems) -> Picture | None:
+    if not view.ratios:
+        every = ((at, cell) for work in view.works for at, cell in enumerate(work.of.cells) if cell)
+        return _speeds_picture([(view.sides[at].name, cell) for at, cell in every], systems, analysis)
     if view.comparison.factor == "gpus" and (curve := scaling_panel(view.comparison, view.sides)):
         return panels_picture((curve,), "scaling")
     if view.many and not view.ordered:
@@ -235,6 +241,8 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         for claim, loader in claims.values()
         if timed and base.seconds.mean and claim.of.precision in used
     ]
+    if base.key.protocol == LOADER_ALONE:
+        return RowGroup(work.name.apart or "images", tuple(rows))
     notes = work.name.rest, work_details(base.key, base.length.epochs if timed else 0)
     return RowGroup(work.name.model, tuple(rows), tuple(filter(None, notes)))
 
@@ -294,15 +302,17 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
         yield Chip("care", "terms", "ran", {"names": list(dict.fromkeys(other))[:3]})
     if any(each.name in ("session", "machine") for ratio in ratios for each in ratio.assumed):
         yield Chip("care", "one-session", "uncertainty")
-    elif view.comparison.factor == "stack":
-        yield Chip("good", "interleaved")
 
 
-def _smallest_shown(ratios: Sequence[WorkRatio]) -> float | None:
-    """Return the least difference that is shown in every work; without ranges, by what is assumed alone."""
-    halves = [math.log(ends.high / ends.low) / 2 for ratio in ratios if (ends := ratio.interval)]
-    sizes = [math.hypot(*(each.size for each in ratio.assumed)) for ratio in ratios if ratio.assumed]
-    reaches = halves or [critical_t(LEVEL, math.inf) * size for size in sizes]
+def _is_unseen(ratio: WorkRatio) -> bool:
+    """Whether a ratio without a range lies within what is assumed alone."""
+    return ratio.interval is None and abs(math.log(ratio.estimate)) <= assumed_reach(ratio.assumed)
+
+
+def _least_shown(ratios: Sequence[WorkRatio]) -> float | None:
+    """Return the least difference that is shown in every work whose runs or assumptions say it."""
+    reaches = [math.log(ends.high / ends.low) / 2 for ratio in ratios if (ends := ratio.interval)]
+    reaches += [assumed_reach(ratio.assumed) for ratio in ratios if _is_unseen(ratio)]
     return math.expm1(max(reaches)) if reaches else None
 
 
@@ -316,7 +326,7 @@ def _range_note(view: ComparedView) -> Sentence:
         "assumed": {each.name: each.size for ratio in view.ratios for each in ratio.assumed},
         "turns": min(sizes, default=None),
         "ranged": bool(ranges),
-        "floor": _smallest_shown(view.ratios),
+        "floor": _least_shown(view.ratios),
         "pairs": max((ends.comparisons for ends in ranges), default=1),
     }
     return Sentence("contrast-sure", data)
@@ -390,7 +400,6 @@ def _speeds_picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysi
 
 
 def _speed_row(name: str, cell: Cell, systems: Systems) -> ScaleRow:
-    speed, ends = cell.throughput.mean, cell.throughput.interval
-    low, high = (ends.low, ends.high) if ends else (None, None)
-    mark = Mark(speed or 0.0, low, high, slot=systems.of(cell).slot)
-    return ScaleRow(name, (mark,), text=figure_text(speed))
+    speed = _runs_apart(cell) or rate(cell)
+    mark = Mark(speed.value or 0.0, speed.low, speed.high, slot=systems.of(cell).slot)
+    return ScaleRow(name, (mark,), text=figure_text(speed.value))

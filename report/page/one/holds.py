@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from report import text
@@ -22,7 +22,7 @@ from report.page.parts.verdicts import (
     count_verdicts,
 )
 from report.page.pictures import MOST_ROWS, look_of, rows_picture
-from report.page.values import AnswerPage, Chip, Picture, Sentence, Systems
+from report.page.values import AnswerPage, Picture, Sentence, Systems
 
 JUDGE_MORE = "invoke run --claims here --budget 2h"
 MOST_SAID = 2
@@ -37,8 +37,6 @@ class HeldView:
     programs: tuple[tuple[Cell, WorkRatio | None], ...]
     """Each published program, and how many times as fast ours trains the same work."""
     counts: VerdictCounts
-    names: Mapping[str, str]
-    """By a claim's id the program that it is of."""
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
@@ -47,15 +45,8 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     programs = tuple(_programs_and_ours(analysis.own_cells))
     if not rows and not answers and not programs:
         return None
-    names = {
-        judged.claim.id: _program_name(cell)
-        for judged in analysis.verdicts
-        for cell in judged.cells
-        if cell.key.workload == PROGRAM
-    }
-    view = HeldView(rows, answers, programs, count_verdicts(analysis, rows, answers), names)
+    view = HeldView(rows, answers, programs, count_verdicts(analysis, rows, answers))
     cells = [cell for cell in analysis.own_cells if cell.throughput.mean]
-    differing = list(dict.fromkeys(term for row in answers for term in row.answer.differs))
     return AnswerPage(
         headline=_headline(view, systems),
         picture=_picture(view),
@@ -64,16 +55,13 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         notes=(Sentence("holds-sure", {"runs": runs_of(cells), "rows": rows}), limiting_shares(cells)),
         following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts.ways}),
         cells=cells,
-        chips=tuple(
-            [Chip("care", "other-terms", "published", {"differs": differing})] if answers and not rows else []
-        ),
         about={"programs": [text.clean(_program_name(cell), 40) for cell, _ in programs]},
     )
 
 
 def _programs_and_ours(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | None]]:
     """Programs beside the cell of that model and batch that this project's own workload trained."""
-    programs = [cell for cell in cells if cell.key.workload == PROGRAM and cell.throughput.mean]
+    programs = [cell for cell in cells if _is_program(cell) and cell.throughput.mean]
     found = []
     for cell in programs:
         ours = next((other for other in cells if _is_same_work(cell, other)), None)
@@ -89,7 +77,11 @@ def _is_same_work(program: Cell, other: Cell) -> bool:
     models = [cell.key.model.rpartition("/")[2].casefold() for cell in (program, other)]
     units = [cell.trials[0].sample_unit for cell in (program, other)]
     alike = models[0] == models[1] and program.key.batch_size == other.key.batch_size
-    return alike and units[0] == units[1] and other.key.workload != PROGRAM
+    return alike and units[0] == units[1] and not _is_program(other)
+
+
+def _is_program(cell: Cell) -> bool:
+    return cell.key.workload == PROGRAM
 
 
 def _program_name(cell: Cell) -> str:
@@ -109,7 +101,7 @@ def _headline(view: HeldView, systems: Systems) -> Sentence:
         "counts": view.counts,
         "fails": [row for row in rows if row.state == "fails"],
         "program": _program_name(view.programs[0][0]) if view.programs else "",
-        "names": view.names,
+        "names": {row.claim.id: _program_name(c) for row in rows for c in row.cells if _is_program(c)},
         "beside": {"name": _program_name(cell), "ratio": ratio} if cell and ratio else None,
         "answer": min(view.answers, key=_last_told, default=None),
     }
@@ -132,12 +124,12 @@ def _picture(view: HeldView) -> Picture | None:
     if not claims:
         claims = [_answer_row(row) for row in view.answers if row.times.value]
     programs = [_program_row(cell, ratio) for cell, ratio in view.programs if ratio]
-    named = (("Published", claims), ("Ours", programs))
+    named = (("Published", claims), ("gpudyno", programs))
     groups = [
         RowGroup(
             name if claims and programs else "",
             tuple(rows[:MOST_ROWS]),
-            ("over the original",) if name == "Ours" else (),
+            ("over the original",) if name == "gpudyno" else (),
         )
         for name, rows in named
         if rows
@@ -151,7 +143,7 @@ def _picture(view: HeldView) -> Picture | None:
         KeyEntry("projected, does not hold", "projected", 1),
         KeyEntry("it holds there", "band"),
     )
-    chart = ScaleRows(tuple(groups), "published = 1.00", key, dots=True, multiply=True)
+    chart = ScaleRows(tuple(groups), "theirs = 1.00", key, dots=True, multiply=True)
     return rows_picture(chart, "holds" if view.rows else "published")
 
 

@@ -181,21 +181,32 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     rows = [row for row in devices[0].sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
     first = analysis.with_ceilings[0].record
     cores = first.machine.cpu.usable if first.trial.asked.device == "cpu" else None
-    data = {"own": systems.own[0], "rows": rows, "together": devices[0].all_reduce, "cores": cores}
+    data = {"own": systems.own[0], "rows": rows, "cores": cores}
+    sure = {"runs": devices[0].runs, "apart": _farthest_apart(analysis.with_ceilings)}
     return AnswerPage(
         headline=Sentence("limits-reached", data),
-        picture=_limits_picture(devices[0]),
+        picture=_limits_picture(rows),
         template="limits",
         table=devices,
-        notes=(Sentence("limits-sure", {"runs": devices[0].runs}), Sentence("limits-use")),
+        notes=(Sentence("limits-sure", sure), Sentence("limits-use")),
         following=repeat_line(analysis),
         about={"device": devices[0].device},
     )
 
 
-def _limits_picture(device: DeviceLimits) -> Picture | None:
+def _farthest_apart(trials: Sequence[TrialResult]) -> float:
+    """Return how far the runs of one ceiling lie apart at most, over their median; 0 of single runs."""
+    measured = [trial.record.measurement for trial in trials if trial.verdict != "invalid"]
+    named = grouped_by(
+        (each for one in measured if one and not one.all_reduce for each in one.ceilings.items()),
+        lambda each: each[0],
+    )
+    values = [[value for _, value in members] for members in named.values()]
+    return max(((max(of) - min(of)) / median(of) for of in values), default=0.0)
+
+
+def _limits_picture(known: Sequence[SheetRow]) -> Picture | None:
     """Shares of the paper where that is known, else the figures, each unit on a scale of its own."""
-    known = [row for row in device.sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
     groups = []
     for unit, rows in grouped_by(known, lambda row: "" if row.share else row.unit).items():
         drawn = tuple(

@@ -196,5 +196,5 @@ def _run_chips(trials: Sequence[TrialResult], missing: int) -> Iterator[Chip]:
         yield Chip("care", "missing", "ran", {"count": missing, "of": of + missing})
     elif trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if any(cause.name == "busy-machine" for trial in trials for cause in trial.causes):
-        yield Chip("care", "busy", "uncertainty")
+    if busy := sum(any(cause.name == "busy-machine" for cause in trial.causes) for trial in trials):
+        yield Chip("care", "busy", "uncertainty", {"count": busy, "of": of})

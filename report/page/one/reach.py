@@ -56,10 +56,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         picture=panels_picture((curve,), "reach") if curve else None,
         template="reach",
         table=view,
-        notes=(
-            Sentence("reach-sure", {"runs": runs_of(cells), "seconds": _epoch_seconds(cells)}),
-            limiting_shares(cells),
-        ),
+        notes=(Sentence("reach-sure", {"runs": runs_of(cells)}), limiting_shares(cells)),
         following=repeat_line(analysis),
         cells=cells,
         chips=tuple(_chips(cells, headline)),

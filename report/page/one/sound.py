@@ -95,7 +95,11 @@ def viewed(analysis: Analysis) -> CardCheckView:
     slow_first = sorted(rows, key=lambda row: (row[1].state != "slow", row[1].ratio or 1.0))
     return CardCheckView(
         card,
-        _bands(rows),
+        rows_picture(
+            ScaleRows((RowGroup("", tuple(map(_band, rows))),), "share of the peak", KEY, ticks=SHARES),
+            "bands",
+            "bands",
+        ),
         _load(card),
         tuple(slow_first) if card.slow or together else tuple(rows),
         tuple((gpu_of(one.longest), one) for one in analysis.checks),
@@ -203,15 +207,9 @@ def _chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("good", "same-bits", "check", {"replays": card.replays, "short": card.too_short})
 
 
-def _bands(rows: Sequence[tuple[str, CheckedSpeed]]) -> Picture:
-    """Return shares of the paper's peak, and of what is known where no paper says it."""
-    drawn = tuple(_band(name, of) for name, of in rows)
-    chart = ScaleRows((RowGroup("", drawn),), "share of the peak", KEY, ticks=SHARES)
-    return rows_picture(chart, "bands", "bands")
-
-
-def _band(name: str, of: CheckedSpeed) -> ScaleRow:
+def _band(row: tuple[str, CheckedSpeed]) -> ScaleRow:
     """A thing as a share; where neither paper nor a sound card's range is known, its figure alone."""
+    name, of = row
     said = figure_text(of.value, of.unit)
     whole = of.paper or (of.known.middle if of.known and of.low else None)
     if not whole:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.record import Claim, Side
@@ -172,13 +173,22 @@ def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:
         of=tuple(part for part in of if part not in common),
         over=tuple(part for part in over if part not in common),
         published=Quantity(claim.value, unit),
-        here=quantity(judged.interval or judged.measured, unit),
+        here=_told_apart(
+            quantity(judged.interval or judged.measured, unit), claim.value, judged.verdict.margin
+        ),
         state=judged.verdict.state,
         reason=_verdict_reason(judged),
         verdict=judged.verdict,
         runs=min(((figure_of(claim, cell) or cell.throughput).n for cell in judged.cells), default=0),
         cells=judged.cells,
     )
+
+
+def _told_apart(here: Quantity, published: float | None, margin: float | None) -> Quantity:
+    """Return a figure in as many digits as show where in the margin of a published one close to it it is."""
+    apart = abs(here.value / published - 1) if here.value and published else 0.0
+    close = max(1e-5, (margin or 0.0) / 100) < apart < 1e-2
+    return replace(here, digits=min(2 + int(-math.log10(apart)), 5)) if close else here
 
 
 def _side_parts(side: Side) -> Pairs:

@@ -112,7 +112,8 @@ def test_where_one_takes_over_ten_times_as_long_each_group_has_its_own_scale_and
     short, long = (ScaleRow("a", (Mark(value),)) for value in (1.0, 45.0))
     far = ScaleRows((RowGroup("a", (short, long)), RowGroup("b", (short,))))
     assert far.each_from_zero and not ScaleRows(GROUPS).each_from_zero
-    assert not replace(far, reference=None).each_from_zero
+    assert replace(far, reference=None).each_from_zero
+    assert not replace(far, reference=None, axis="GiB").each_from_zero
     sheet = far.sheet(layout)
     _, (_, whole), (_, alone) = boxes(sheet)
     assert whole[2] == pytest.approx(alone[2], rel=0.1)

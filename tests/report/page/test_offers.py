@@ -71,10 +71,10 @@ def test_without_work_each_offer_has_its_speed_in_what_all_did():
 
 def test_an_offer_s_measurement_enters_where_each_compared_one_has_it_and_else_stands_beside():
     both, three = of_offers({A: 4000, B: 20_000}), of_offers({A: 4000, B: 20_000, "Card C": 9000})
-    assert [row.expected for row in both.table.rows] == [False, False] and not both.table.beside
+    assert [(row.expected, row.beside) for row in both.table.rows] == [(False, ())] * 2
     assert both.following.data["commands"] == ("invoke bundle",)
     assert {row.system.card: row.expected for row in three.table.rows} == {A: False, "Card C": True, B: True}
-    assert {row.system.card for row, _ in three.table.beside} == {A, B}
+    assert {row.system.card for row in three.table.rows if row.beside} == {A, B}
     # By the papers all are equally fast.
     assert {row.hours.value for row in three.table.rows} == {2000}
 

@@ -12,20 +12,14 @@ from scipy import special
 
 from harness.record import Gpu
 from harness.summary.trial_devices import cards_of_kind, used_cards
+from report.expected.published_speeds import UNIT_SD
 from report.stats.contrast import Assumption
 from report.stats.intervals import LEVEL
 from report.trials.key import grouped_by
 from report.trials.trial import PROVEN, TrialResult
 
-ASSUMED_UNIT_CV = 0.03
-"""The coefficient of variation (CV) of the speed of units of one model, where it was not measured.
-
-Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, between units of a cluster without
-its outliers. Taken for a range of ± 2.7 standard deviations that is a CV of 1.5 and of 4 %.
-"""
-
-ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri((1 + LEVEL) / 2)) * ASSUMED_UNIT_CV)
-"""How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed CV."""
+ASSUMED_SPREAD = math.expm1(math.sqrt(2) * float(special.ndtri((1 + LEVEL) / 2)) * UNIT_SD)
+"""How much faster than another one unit may be, in 95 of 100 pairs of one model, by the assumed deviation."""
 
 ALPHA = 0.05
 """All that is judged of a box, each card and all together, calls at most so many sound boxes slow."""
@@ -37,12 +31,12 @@ _LEAST_CV = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class UnitSpread:
-    """How far the units of one model lie apart.
+    """How far the units of one model lie apart, as the coefficient of variation (CV) of their speeds.
 
     `df` is infinite where the CV was not measured; `units` are on record.
     """
 
-    cv: float = ASSUMED_UNIT_CV
+    cv: float = UNIT_SD
     df: float = math.inf
     units: int = 1
 
@@ -161,7 +155,7 @@ def _alone(trials: Iterable[TrialResult]) -> list[TrialResult]:
 def least_ratio(cards: int, works: int = 1) -> float:
     """Return what a sound card does of the mean of the others, at least: one-sided, all of a box together."""
     z = -float(special.ndtri(ALPHA / (works * (cards + 1))))
-    return math.exp(-z * ASSUMED_UNIT_CV * math.sqrt(1 + 1 / (cards - 1)))
+    return math.exp(-z * UNIT_SD * math.sqrt(1 + 1 / (cards - 1)))
 
 
 def cards_behind(trials: Iterable[TrialResult]) -> tuple[CardBehind, ...]:

@@ -34,8 +34,12 @@ PEAKS = {
 
 
 UNIT_SD = 0.03
-"""Standard deviation of the logarithm between cards of one model: as `report.compare.card_units` has it, and
-no less than between published products of one card, arithmetic and version of torch."""
+"""Standard deviation of the logarithm of the speed between cards of one model, where it was not measured.
+
+Sinha et al., SC'22 (arXiv 2208.11035) give 8 % on average, 22 % at most, between units of a cluster without
+its outliers. Taken for a range of ± 2.7 standard deviations that is one of 1.5 and of 4 %. It is no less than
+between published products of one card, arithmetic and version of torch.
+"""
 METHOD_SD = 0.035
 """The same, assumed, between published products that last, on random normals, and those of this plan."""
 SHORT_SD = 0.13

@@ -29,16 +29,9 @@ from tests.helpers.here import claims_here
 from tests.helpers.trial_tables import trials_of
 
 
-def test_a_figure_met_on_its_own_card_is_reproduced():
-    assert word(claim(), series()) == "holds"
-
-
-def test_a_figure_missed_on_its_own_card_is_not_reproduced():
-    assert word(claim(value=SECONDS / 2), series()) == "fails"
-
-
-def test_a_difference_that_another_unit_of_the_card_may_show_is_inconclusive():
-    assert word(claim(value=SECONDS / 1.1), series()) == "open"
+@pytest.mark.parametrize(("times", "state"), [(1, "holds"), (2, "fails"), (1.1, "open")])
+def test_a_figure_of_its_own_card_is_open_where_another_unit_of_it_may_show_the_difference(times, state):
+    assert word(claim(value=SECONDS / times), series()) == state
 
 
 def test_an_absolute_figure_is_not_held_against_another_card():
@@ -68,9 +61,6 @@ def on_stack(**versions: str) -> list[Record]:
 def test_an_absolute_figure_is_not_held_against_another_stack(versions):
     stack = "PyTorch 1.0.0, fastai 1.0.41, CUDA 10.0"
     assert lacks(claim(stack=stack), on_stack(**versions)) == {"software"}
-
-
-def test_an_absolute_figure_of_the_same_stack_is_judged():
     assert word(claim(stack="PyTorch 2.13.0, CUDA 13.0, driver 580.00"), series()) == "holds"
 
 
@@ -106,36 +96,30 @@ def test_a_ratio_of_two_cards_is_not_held_against_one_of_them_twice():
         assert word(claim(kind="ratio", unit="x", value=1.3, **sides), series()) is None
 
 
-def test_a_ratio_holds_on_any_card_of_its_class():
+def test_a_ratio_holds_on_any_card_of_its_class_and_is_held_against_no_other():
     records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    found = judged(ratio(), records)
+    assert word(ratio(card_class="no-matrix-units"), records) is None
+    found = judged(ratio(card_class="matrix-units"), records)
     assert found.verdict.state == "holds"
     assert found.measured == pytest.approx(2.0, rel=0.01)
     assert {cell.key.precision for cell in found.cells} == {"fp32-ieee", "amp-fp16"}
 
 
-def test_a_ratio_is_not_held_against_a_card_outside_its_class():
-    records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    assert word(ratio(card_class="no-matrix-units"), records) is None
-    assert word(ratio(card_class="matrix-units"), records) == "holds"
+ORDER = ratio(kind="order", relation="less", value=None)
 
 
-def test_a_bound_on_a_ratio_is_judged_by_the_interval():
-    records = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    assert word(ratio(relation="greater", value=1.5), records) == "holds"
-    assert word(ratio(relation="less", value=1.5), records) == "fails"
-
-
-def test_an_order_is_judged_by_the_interval():
-    order = ratio(kind="order", relation="less", value=None)
-    faster = [*series(), *series("amp-fp16", 0.05, first_order=10)]
-    slower = [*series(), *series("amp-fp16", 0.2, first_order=10)]
-    equal = [*series(), *series("amp-fp16", 0.1, first_order=10)]
-    assert [word(order, records) for records in (faster, slower, equal)] == [
-        "holds",
-        "fails",
-        "open",
-    ]
+@pytest.mark.parametrize(
+    ("asked", "seconds", "state"),
+    [
+        (ORDER, 0.05, "holds"),
+        (ORDER, 0.2, "fails"),
+        (ORDER, 0.1, "open"),
+        (ratio(relation="greater", value=1.5), 0.05, "holds"),
+        (ratio(relation="less", value=1.5), 0.05, "fails"),
+    ],
+)
+def test_an_order_and_a_bound_on_a_ratio_are_judged_by_the_interval(asked, seconds, state):
+    assert word(asked, [*series(), *series("amp-fp16", seconds, first_order=10)]) == state
 
 
 def test_a_rate_of_steady_steps_is_judged_between_a_whole_run_and_a_part_but_not_before_it_settled():
@@ -181,27 +165,22 @@ def test_bytes_are_counted_within_the_margin_that_the_claim_declares():
     assert word(peak.model_copy(update={"margin": 0.01}), series()) == "fails"
 
 
-def test_a_projection_from_a_window_too_short_is_not_judged():
+def test_a_projection_from_a_window_too_short_is_not_judged_and_a_whole_run_is():
     short = series(complete=False, verdict="unproven", limit=Limit(steps=20))
     assert lacks(claim(), short) == {"settled window"}
-
-
-def test_a_whole_run_is_judged_however_short_its_window():
     assert word(claim(), series(verdict="unproven")) == "holds"
 
 
-def test_five_projected_runs_go_before_one_whole_run():
-    whole = series(repeats=1, first_order=10)
-    found = judged(claim(), [*series(repeats=5, complete=False, limit=Limit(seconds=75.0)), *whole])
-    assert found.verdict.state == "holds"
-    assert found.cells[0].length.projected
-    assert len(found.cells[0].trials) == 5
-
-
-def test_whole_runs_go_before_as_many_projected_ones():
-    projected = series(seconds=0.1003, repeats=3, complete=False, limit=Limit(seconds=75.0))
-    found = judged(claim(), [*projected, *series(repeats=3, first_order=10)])
-    assert not found.cells[0].length.projected
+@pytest.mark.parametrize(("projected", "whole"), [(5, 1), (3, 3)])
+def test_the_most_runs_are_judged_and_whole_ones_before_as_many_projected(projected, whole):
+    part = series(seconds=0.1003, repeats=projected, complete=False, limit=Limit(seconds=75.0))
+    found = judged(claim(), [*part, *series(repeats=whole, first_order=10)])
+    (cell,) = found.cells
+    assert (found.verdict.state, cell.length.projected, len(cell.trials)) == (
+        "holds",
+        projected > whole,
+        projected,
+    )
 
 
 def test_a_ratio_takes_the_pair_with_the_most_runs_on_its_weaker_side():

@@ -330,14 +330,18 @@ def drawn(dice: random.Random, loss: float = 0.0) -> dict[str, float]:
 units_published = units()
 
 
+def is_slow(card: dict[str, float], others: list[dict[str, float]], machine: str, judged: int = 1) -> bool:
+    """Whether a card is called slow in anything beside others, which are of the machine 'm'."""
+    known = {name: known_of(name, [[("m", one[name])] for one in others], machine, None, ()) for name in card}
+    figures = {name: [("m", value)] for name, value in card.items()}
+    return any(one.state == "slow" for one in speeds_of(figures, known, dict.fromkeys(card), judged))
+
+
 def called_slow(loss: float) -> float:
     """The share of cards that are called slow beside three others of their model."""
-    dice, slow = random.Random(48), 0
-    for _ in range(CARDS_SIMULATED):
-        card, others = drawn(dice, loss), [drawn(dice) for _ in range(3)]
-        known = {name: known_of(name, [[("m", one[name])] for one in others], "a", None, ()) for name in card}
-        slow += any(speed_of(name, [card[name]], known[name], len(card)).state == "slow" for name in card)
-    return slow / CARDS_SIMULATED
+    dice = random.Random(48)
+    cards = (drawn(dice, loss) for _ in range(CARDS_SIMULATED))
+    return fmean(is_slow(card, [drawn(dice) for _ in range(3)], "a") for card in cards)
 
 
 def test_the_scatter_that_is_assumed_is_no_less_than_that_of_published_units():
@@ -362,16 +366,7 @@ def named_of_eight(draw, loss: float) -> list[set[int]]:
     dice, found = random.Random(61), []
     for _ in range(BOXES_SIMULATED):
         box = [draw(dice, 0.0 if at else loss) for at in range(8)]
-        slow = set()
-        for at, card in enumerate(box):
-            beside = [one for place, one in enumerate(box) if place != at]
-            known = {
-                name: known_of(name, [[("m", one[name])] for one in beside], "m", None, ()) for name in card
-            }
-            figures = {name: [("m", value)] for name, value in card.items()}
-            checked = speeds_of(figures, known, dict.fromkeys(card), 9)
-            slow |= {at} if any(one.state == "slow" for one in checked) else set()
-        found.append(slow)
+        found.append({at for at in range(8) if is_slow(box[at], box[:at] + box[at + 1 :], "m", 9)})
     return found
 
 

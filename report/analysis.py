@@ -175,7 +175,7 @@ class Analysis:
         asked = question_of_session(self.leading_session, request.questions, leading)
         if not request.named and (asked.kind == "sound" or asked.by == "stack"):
             return asked
-        if self.costs is not None and (self.costs.places or not self.own):
+        if self.costs is not None and (self.costs.model.offers or not self.own):
             return Question(kind="cost")
         return question_among(self.on_record, request.named) if request.named else asked
 

@@ -90,11 +90,11 @@ def cards_needed(hours: float, busy_share: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """The costs of some offers, by their places; `time_over[i][j]` is the time of offer i over that of j."""
+    """The costs of some offers, by their places; `time_over[i, j]` is the time of offer i over that of j."""
 
     site: Mapping[str, Range]
-    offers: tuple[OfferNumbers, ...]
-    time_over: tuple[tuple[Range, ...], ...]
+    offers: Mapping[int, OfferNumbers]
+    time_over: Mapping[tuple[int, int], Range]
 
     def cost(self, i: int, hours: Range | None = None) -> OfferCost:
         """Return what offer i costs for its hours, else for others."""
@@ -111,7 +111,7 @@ class CostModel:
 
     def order(self) -> tuple[int, ...]:
         """Return the places of all offers, the cheapest first."""
-        return tuple(sorted(range(len(self.offers)), key=lambda i: (self.cost(i).cost[1], i)))
+        return tuple(sorted(self.offers, key=lambda i: (self.cost(i).cost[1], i)))
 
     def ratio(self, i: int, j: int) -> Range:
         """Return offer i's cost over offer j's."""
@@ -183,14 +183,8 @@ class CostModel:
 
     def _shared_inputs(self, i: int, j: int) -> dict[str, Range]:
         """Return the inputs of two offers; their hours move together by what both do not know of the base."""
-        first, second, apart = (
-            _reach(span)
-            for span in (
-                self.offers[i].hours,
-                self.offers[j].hours,
-                self.time_over[i][j],
-            )
-        )
+        spans = self.offers[i].hours, self.offers[j].hours, self.time_over[i, j]
+        first, second, apart = map(_reach, spans)
         together = min(max((first**2 + second**2 - apart**2) / 2, 0.0), first**2, second**2)
         inputs = {**self._inputs(i), **self._inputs(j), "both": _around(1.0, math.sqrt(together))}
         for k, reach in ((i, first), (j, second)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import fmean
 
 from harness.record.published.cards import Card, find_card
@@ -44,11 +45,9 @@ class Costs:
     speeds: tuple[tuple[Range | None, ...], ...]
     """Each offer's time over that of the base, by line."""
     model: CostModel
-    """The sums of the offers whose hours are known."""
-    places: tuple[int, ...]
-    """The place of each offer of the model among the cards."""
+    """The sums of the offers whose hours are known, by their places among the cards."""
     order: tuple[int, ...]
-    """The offers of the model that the work is not known to be too large for, the cheapest first."""
+    """The places of the model's offers that the work is not known to be too large for, the cheapest first."""
     fits: tuple[bool | None, ...]
     """For each card whether all the work fits its memory; null where that is not known."""
     memory: tuple[float | None, ...]
@@ -106,20 +105,17 @@ def costs(
         "life_years": purchase.life_years.values if purchase.life_years else LIFE_YEARS,
         "electricity_price": tariff.values if tariff and not unknown else NOTHING,
     }
-    offers = tuple(
-        OfferNumbers(
-            purchase.offer[i].rented, purchase.offer[i].cost, watts[i] or NOTHING, _hours(lines, speeds[i])
-        )
-        for i in places
-    )
-    apart = tuple(tuple(times.of_work(lines, i, j, speeds) for j in places) for i in places)
+    offers = {
+        i: OfferNumbers(offer.rented, offer.cost, watts[i] or NOTHING, _hours(lines, speeds[i]))
+        for i, offer in enumerate(purchase.offer)
+        if i in places
+    }
+    apart = {(i, j): times.of_work(lines, i, j, speeds) for i, j in product(places, repeat=2)}
     model = CostModel(site, offers, apart)
     fits = tuple(_fits(one, memory[i], lines, trials) for i, one in enumerate(cards))
-    order = tuple(i for i in model.order() if fits[places[i]] is not False)
+    order = tuple(i for i in model.order() if fits[i] is not False)
     left = tuple(line for line in given if line not in lines)
-    return Costs(
-        cards, base, lines, left, speeds, model, places, order, fits, memory, unknown, paper, purchase
-    )
+    return Costs(cards, base, lines, left, speeds, model, order, fits, memory, unknown, paper, purchase)
 
 
 def _most_known(cards: Sequence[OfferedCard], lines: Sequence[WorkLine], paper: CardsOnPaper) -> int:

@@ -184,7 +184,7 @@ def test_an_offer_that_no_record_is_of_costs_by_what_is_expected_beside_the_meas
     costs = analysis.costs
     names = [one.name for one in costs.offers]
     assert (names, costs.base) == (["H100 80GB HBM3", "RTX PRO 6000 Blackwell WS"], 0)
-    measured, expected = costs.model.offers
+    measured, expected = costs.model.offers.values()
     of_it, _, _ = what_it_should_do(model, "RTX PRO 6000 Blackwell WS")
     hours = 8760 * 0.5
     fast, best, slow = expected.hours

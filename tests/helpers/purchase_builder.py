@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 
 from report.buying.cost_model import CostModel, OfferNumbers, Range
 
@@ -72,7 +73,8 @@ def model(*offers: OfferNumbers, shared: bool = False, **site: Range | float) ->
         apart = math.hypot(*(math.log(each.hours[2] / each.hours[1]) for each in (one, other)))
         return around(best) if shared else (best / math.exp(apart), best, best * math.exp(apart))
 
-    return CostModel(inputs, offers, tuple(tuple(over(one, other) for other in offers) for one in offers))
+    times = {(i, j): over(offers[i], offers[j]) for i, j in product(range(len(offers)), repeat=2)}
+    return CostModel(inputs, dict(enumerate(offers)), times)
 
 
 def random_model(seed: int) -> CostModel:

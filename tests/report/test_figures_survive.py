@@ -108,8 +108,8 @@ def _bought(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
         )
     if analysis.costs is not None:
         model = analysis.costs.model
-        for n, place in enumerate(analysis.costs.places):
-            ends = {"hours": model.offers[n].hours, "cost of a year": model.cost(n).cost}
+        for place, offer in model.offers.items():
+            ends = {"hours": offer.hours, "cost of a year": model.cost(place).cost}
             for what, (low, best, high) in ends.items():
                 yield what, analysis.costs.offers[place].name, "", best, low, high
 

@@ -118,25 +118,24 @@ def viewed(analysis: Analysis, systems: Systems) -> OffersView:
     """Return the offers of the buyer's file, with what each costs or why that is not known."""
     costs = analysis.costs
     assert costs is not None
-    known = [costs.places[n] for n in costs.order]
-    others = [i for i in range(len(costs.offers)) if i not in known]
-    rows = tuple(_row(costs, place, analysis, systems) for place in (*known, *others))
+    others = [i for i in range(len(costs.offers)) if i not in costs.order]
+    rows = tuple(_row(costs, place, analysis, systems) for place in (*costs.order, *others))
     turning = costs.model.turning(costs.order[0], costs.order[1:]) if costs.order else None
     best = turning and turning.other_best
     overtaking = rows[costs.order.index(best[1])] if best else None
     most = max((row.cost.high or row.cost.value or 0.0 for row in rows), default=0.0)
-    return OffersView(rows, len(known), turning, overtaking, most, costs)
+    return OffersView(rows, len(costs.order), turning, overtaking, most, costs)
 
 
 def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> OfferRow:
     one, currency = costs.offers[place], costs.purchase.currency
     offer = costs.purchase.offer[place]
-    n = costs.places.index(place) if place in costs.places else None
-    found = None if n is None else costs.model.cost(n)
-    ratio = costs.model.ratio(n, costs.order[0]) if n in costs.order[1:] and n is not None else None
+    known = costs.model.offers.get(place)
+    found = costs.model.cost(place) if known else None
+    ratio = costs.model.ratio(place, costs.order[0]) if place in costs.order[1:] else None
     expected = place != costs.base and not all(line.measured for line in costs.lines)
     unknown = [line for line, time in zip(costs.lines, costs.speeds[place], strict=True) if not time]
-    blank = [*unknown, *costs.left_out] if n is None and costs.purchase.work else []
+    blank = [*unknown, *costs.left_out] if known is None and costs.purchase.work else []
     return OfferRow(
         place=place,
         system=systems.of(one),
@@ -147,7 +146,7 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         cost=quantity(found.cost if found else None, currency),
         ratio=quantity(ratio),
         power=Quantity(found.power if found and costs.powered and not offer.rented else None, currency),
-        hours=quantity(None if n is None else costs.model.offers[n].hours, "h"),
+        hours=quantity(known.hours if known else None, "h"),
         cards=found.cards if found else None,
         use=Quantity(found.use if found else None, "share"),
         memory=Quantity(costs.memory[place], "bytes"),
@@ -239,7 +238,7 @@ def _headline(view: OffersView) -> Sentence:
     if not view.costs.purchase.work:
         return Sentence("offers-no-hours")
     if not view.ranked:
-        state = "offers-too-small" if view.costs.places else "offers-unknown"
+        state = "offers-too-small" if view.costs.model.offers else "offers-unknown"
         why = next((row.missing for row in view.rows if row.missing), None)
         return Sentence(state, {"count": len(view.rows), "why": why})
     if len(view.tied) > 1:
@@ -283,9 +282,7 @@ def _following(view: OffersView) -> Sentence:
     data = {"commands": (f"invoke build --plan {_plan(costs.lines)} run bundle",), "row": wanted}
     if (best := wanted.hours.value) is None or not wanted.expected:
         return Sentence("next-offer", {**data, "after": None})
-    after = costs.model.cost(
-        costs.places.index(wanted.place), (best * (1 - SETTLED), best, best * (1 + SETTLED))
-    ).cost
+    after = costs.model.cost(wanted.place, (best * (1 - SETTLED), best, best * (1 + SETTLED))).cost
     return Sentence("next-offer", {**data, "after": quantity(after, view.currency)})
 
 

@@ -133,7 +133,7 @@ def test_no_name_of_a_system_ends_with_a_space():
     """An offer without records beside a card of its name is told apart by a word."""
     place = ("", "Constructed Card A")
     offered = (SimpleNamespace(machine=place[0], card=place[1]),)
-    offers = SimpleNamespace(offers=offered, places=())
+    offers = SimpleNamespace(offers=offered, model=SimpleNamespace(offers={}))
     beside = dataclasses.replace(analysis_of(PURPOSES["one-machine"].case), costs=offers)
     names = [system.name for system in systems_of(beside).all]
     assert len(set(names)) == len(names) and names == [name.strip() for name in names]

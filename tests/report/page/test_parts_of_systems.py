@@ -49,7 +49,8 @@ def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():
     last = offers(found, systems_of(found)).rows[-1]
     assert (last.system.name, last.cost.value, last.price.value) == ("Card X", None, 9)
     assert (last.missing.state, last.missing.data["card"]) == ("unknown-card", "Card X")
-    assert [found.costs.model.cost(n) for n in range(2)] == [before.costs.model.cost(n) for n in range(2)]
+    costs = [[one.costs.model.cost(place) for place in one.costs.model.offers] for one in (found, before)]
+    assert costs[0] == costs[1] and len(costs[0]) == 2
 
 
 def test_unsettled_windows_have_a_cost_where_nothing_settled_and_without_prices_there_are_no_costs():

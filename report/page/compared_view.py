@@ -108,9 +108,10 @@ class ComparedView:
         Of sides in an order the first work alone counts, as it does in the headline.
         """
         comparison, sides = self.comparison, range(len(self.sides))
-        ordered = [at for at in sides if any(at in work.placed for work in comparison.works)] or [*sides]
-        base = ordered[0]
-        speeds = {at: ratio.estimate for at in ordered if (ratio := self._ratio(at, base))}
+        placed = [at for at in sides if any(at in work.placed for work in comparison.works)]
+        timed = [at for at in sides if self.works[0].of.cells[at]] if self.ordered else placed or [*sides]
+        base = timed[0]
+        speeds = {at: ratio.estimate for at in timed if (ratio := self._ratio(at, base))}
         fastest = max(speeds, key=lambda at: speeds[at], default=base)
         rows = []
         for at in sides:

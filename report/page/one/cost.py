@@ -51,11 +51,6 @@ class RecordBeside:
             return False
         return not low <= speed <= high
 
-    @property
-    def compiled(self) -> bool:
-        """Whether it was compiled."""
-        return bool(dict(self.cell.key.options).get("compile"))
-
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:

@@ -242,7 +242,8 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         if timed and base.seconds.mean and claim.of.precision in used
     ]
     if base.key.protocol == LOADER_ALONE:
-        return RowGroup(work.name.apart or "images", tuple(rows))
+        label, _, rest = work.name.apart.partition(", ")
+        return RowGroup(label or "images", tuple(rows), tuple(filter(None, (rest,))))
     notes = work.name.rest, work_details(base.key, base.length.epochs if timed else 0)
     return RowGroup(work.name.model, tuple(rows), tuple(filter(None, notes)))
 
@@ -319,8 +320,8 @@ def _least_shown(ratios: Sequence[WorkRatio]) -> float | None:
 def _range_note(view: ComparedView) -> Sentence:
     """What is assumed in the ranges, and how large it would have to be for the answer to turn."""
     ranges = [ratio.interval for ratio in view.ratios if ratio.interval]
-    decided = [ratio for ratio in view.ratios if ratio.order in ("faster", "slower")]
-    sizes = [size for ratio in decided if (size := ratio.turning_size)]
+    orders = ("faster", "slower")
+    sizes = [size for ratio in view.ratios if ratio.order in orders and (size := ratio.turning_size)]
     data = {
         "runs": runs_of(view.cells),
         "assumed": {each.name: each.size for ratio in view.ratios for each in ratio.assumed},

@@ -65,12 +65,9 @@ def _programs_and_ours(cells: Sequence[Cell]) -> list[tuple[Cell, WorkRatio | No
     found = []
     for cell in programs:
         ours = next((other for other in cells if _is_same_work(cell, other)), None)
-        found.append((cell, _our_ratio(ours, cell) if ours else None))
+        terms = terms_between(ours, cell, ()) if ours else ()
+        found.append((cell, work_ratio(ours, cell, speed_known([ours, cell]), terms) if ours else None))
     return sorted(found, key=lambda each: each[1] is None)
-
-
-def _our_ratio(ours: Cell, original: Cell) -> WorkRatio:
-    return work_ratio(ours, original, speed_known([ours, original]), terms_between(ours, original, ()))
 
 
 def _is_same_work(program: Cell, other: Cell) -> bool:

@@ -83,10 +83,7 @@ def viewed(analysis: Analysis, systems: Systems) -> LimitsView | None:
     devices = devices_of(analysis)
     if not waits and not devices:
         return None
-    return LimitsView(
-        waits=tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)),
-        devices=devices,
-    )
+    return LimitsView(tuple(sorted(waits, key=lambda wait: -wait[2].input_wait)), devices)
 
 
 def devices_of(analysis: Analysis) -> tuple[DeviceLimits, ...]:
@@ -224,7 +221,7 @@ def _limits_picture(known: Sequence[SheetRow]) -> Picture | None:
     on_paper = any(row.share for row in known)
     chart = ScaleRows(
         tuple(groups),
-        "of the paper's peak" if on_paper else "",
+        "of the data sheet" if on_paper else "",
         (KeyEntry("measured", "measured"),),
         reference=1.0 if on_paper else None,
     )

@@ -78,10 +78,10 @@ class CardCheckView:
 
 
 def label(name: str) -> str:
-    """'Product, bf16', 'Host to device', 'ResNet-50, amp-fp16'"""
+    """'Matrix product, bf16', 'Host to device', 'ResNet-50, amp-fp16'"""
     model, *rest = name.split(":")
     if name.startswith("gemm_"):
-        return f"Product, {name.split('_')[1].partition('-')[0]}"
+        return f"Matrix product, {name.split('_')[1].partition('-')[0]}"
     if known := LABELS.get(name.split("_")[0]):
         return f"{known}, {rest[0]} cards" if rest else known
     return ", ".join([text.model_name(model), rest[0], *(word for word in rest if word == COMPILED)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from harness.record.result import Stage
 from report import text
@@ -48,8 +48,7 @@ def failed_page(analysis: Analysis) -> AnswerPage:
     reason = causes[0][0].failure.reason if causes and causes[0][0].failure else ""
     plan, changes = own[0].record.plan, reason in CHANGE_THE_PLAN
     look = () if changes else (f"invoke doctor --plan {plan}",)
-    following: dict[str, Any] = {"reason": reason, "changes": changes}
-    following["commands"] = (*look, f"invoke build --plan {plan} run report")
+    commands = (*look, f"invoke build --plan {plan} run report")
     invalid = sum(trial.verdict == "invalid" and not trial.failure for trial in own)
     return AnswerPage(
         headline=Sentence(
@@ -59,7 +58,7 @@ def failed_page(analysis: Analysis) -> AnswerPage:
         template="failed",
         table=(causes, len(own)),
         notes=(Sentence("at-fault"), Sentence("what-is-lost"), Sentence("fails-again")),
-        following=Sentence("next-failed", following),
+        following=Sentence("next-failed", {"reason": reason, "changes": changes, "commands": commands}),
         chips=(Chip("stop", "nothing-measured", "ran"),),
         unanswered=True,
     )

@@ -246,16 +246,18 @@ def batch_of_devices(size: int, devices: int) -> str:
 
 
 def _loader_name(side: ComparedSide) -> str:
-    """'6 processes', 'host data'"""
+    """'6 processes', 'data from the host'"""
     values = dict(side.values)
     label = loader_of(side.cells[0].trials[0]) if side.cells else ""
     kind, _, count = label.rpartition(", ")[2].partition(": ")
     if count.isdecimal() and kind in _LOADS_BY:
         return text.count(int(count), _LOADS_BY[kind], kind)
     named = [f"{name} {value}" for name, value in side.values if name != "data_mode"]
-    return text.clean(", ".join(named) or f"{values['data_mode']} data", 40)
+    mode = str(values.get("data_mode"))
+    return text.clean(", ".join(named), 40) or _DATA.get(mode) or text.clean(f"{mode} data", 40)
 
 
+_DATA = {"device": "data on the device", "host": "data from the host"}
 _LOADS_BY = {"processes": "process", "threads": "thread"}
 
 

@@ -109,7 +109,7 @@ HELD: dict[tuple[str, ...], list[Found]] = {
         (DENSE, "6 processes", "1 process", 1.78, (1.39, 2.28), (3, 2), "counts-only"),
         (DENSE, "6 processes", "24 processes", 1.04, (0.9, 1.2), (3, 3), "not-shown"),
     ],
-    (MNIST,): [("CNN", "device data", "host data", 1.06, None, (1, 1), "counts-only")],
+    (MNIST,): [("CNN", "data on the device", "data from the host", 1.06, None, (1, 1), "counts-only")],
     ("20261121-cb7a72",): [("LSTM", "A", "B", 1.01, (0.97, 1.05), (5, 5), "not-shown")],
     ("20261121-e09923",): [("LSTM", "A", "B", 1.02, (0.98, 1.07), (5, 5), "not-shown")],
 }

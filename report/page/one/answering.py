@@ -110,7 +110,7 @@ def together_line(analysis: Analysis) -> Sentence | None:
         return None
     named = (analysis.lead, *found[:MOST_TOGETHER])
     command = " ".join(("invoke report", *(f"--session {session}" for session in named)))
-    return Sentence("next-together", {"commands": (command,), "factor": factor})
+    return Sentence("next-together", {"commands": (command,)})
 
 
 def alike_line(analysis: Analysis) -> Sentence:

@@ -193,12 +193,9 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
 
 def _farthest_apart(trials: Sequence[TrialResult]) -> float:
     """Return how far the runs of one ceiling lie apart at most, over their median; 0 of single runs."""
-    measured = [trial.record.measurement for trial in trials if trial.verdict != "invalid"]
-    named = grouped_by(
-        (each for one in measured if one and not one.all_reduce for each in one.ceilings.items()),
-        lambda each: each[0],
-    )
-    values = [[value for _, value in members] for members in named.values()]
+    measured = (trial.record.measurement for trial in trials if trial.verdict != "invalid")
+    runs = [one.ceilings for one in measured if one and not one.all_reduce]
+    values = ([run[name] for run in runs if name in run] for name in {name for run in runs for name in run})
     return max(((max(of) - min(of)) / median(of) for of in values), default=0.0)
 
 

@@ -99,14 +99,9 @@ def _headline(view: ReachView, systems: Systems) -> Sentence:
 
 
 def _epoch_seconds(cells: Sequence[Cell]) -> tuple[float, float]:
-    epochs = [
-        e.train_seconds + (e.valid_seconds or 0.0)
-        for c in cells
-        for t in c.trials
-        for e in t.epochs
-        if e.complete
-    ]
-    return min(epochs, default=0.0), max(epochs, default=0.0)
+    epochs = (epoch for cell in cells for trial in cell.trials for epoch in trial.epochs if epoch.complete)
+    seconds = [epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in epochs]
+    return min(seconds, default=0.0), max(seconds, default=0.0)
 
 
 def _chips(cells: Sequence[Cell], headline: Sentence) -> Iterator[Chip]:

@@ -131,7 +131,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     view = viewed(analysis)
     card = view.card
     watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
-    causes, counts = [found.name for found in card.findings], [one.runs for one in card.speeds]
+    counts = [one.runs for one in card.speeds]
+    sure = {"runs": (min(counts, default=0), max(counts, default=0)), "losses": _losses(card)}
+    sure["unknown"] = [name for name, one in view.rows if one.low is None]
+    do = {"state": card.state, "causes": [found.name for found in card.findings], "watched": watched}
     fine = card.state in ("sound", "unknown")
     again = "invoke run --plan card-long report"
     if view.gpu and view.box.present > 1:
@@ -142,17 +145,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         picture=view.load if card.flips else view.bands,
         template="sound",
         table=view,
-        notes=(
-            Sentence(
-                "check-sure",
-                {
-                    "runs": (min(counts, default=0), max(counts, default=0)),
-                    "losses": _losses(card),
-                    "unknown": [name for name, one in view.rows if one.low is None],
-                },
-            ),
-            Sentence("check-do", {"state": card.state, "causes": causes, "watched": watched}),
-        ),
+        notes=(Sentence("check-sure", sure), Sentence("check-do", do)),
         following=Sentence("next-share" if fine else "next-check", {"commands": commands}),
         chips=tuple(_chips(view)),
     )

@@ -21,6 +21,8 @@ from report.trials.trial import TrialResult
 CONSTRUCTED = "Constructed"
 """How the names of devices begin that no one measured."""
 FRAMEWORKS = ("torch", "tensorflow", "mxnet", "chainer")
+DISTURBANCES = ("busy-machine", "slowdown", "stalled")
+"""The findings of single trials that page one counts."""
 MOST_CHIPS, MOST_FRAMEWORKS = 4, 2
 _SEVERITY = {"stop": 0, "care": 1, "good": 2}
 
@@ -142,14 +144,14 @@ def _chips(
     """Yield what a reader must know of any answer: its data, its runs, and its software."""
     if any(cell.key.data_source == "generated" for cell in cells):
         yield Chip("stop", "generated-data", "workloads")
+    if any(cell.key.data_source == "synthetic" for cell in cells):
+        yield Chip("care", "synthetic-data", "workloads")
     if analysis.question.kind == "sound" or analysis.question.by == "unit":
         yield from _box_chips(analysis)
     yield from _run_chips(trials, missing)
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
         yield Chip("good" if state == "sound" else "care", "card", "check", {"state": state})
-    if any(cell.key.data_source == "synthetic" for cell in cells):
-        yield Chip("care", "synthetic-data", "workloads")
     if any(cell.key.weights == "random" for cell in cells):
         yield Chip("care", "random-weights", "workloads")
     if any(smaller_notes(cell) for cell in cells):
@@ -196,5 +198,6 @@ def _run_chips(trials: Sequence[TrialResult], missing: int) -> Iterator[Chip]:
         yield Chip("care", "missing", "ran", {"count": missing, "of": of + missing})
     elif trials and not failed and not invalid:
         yield Chip("good", "all-finished", data={"of": of})
-    if busy := sum(any(cause.name == "busy-machine" for cause in trial.causes) for trial in trials):
-        yield Chip("care", "busy", "uncertainty", {"count": busy, "of": of})
+    met = Counter(name for trial in trials for name in {cause.name for cause in trial.causes})
+    for name in filter(met.__getitem__, DISTURBANCES):
+        yield Chip("care", "disturbed", "uncertainty", {"name": name, "count": met[name], "of": of})

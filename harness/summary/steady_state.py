@@ -111,7 +111,8 @@ class _StepTimes:
     def reach(self) -> float:
         """Return how close levels are one level: what the last segment's scatter hides, within bounds."""
         last = self.segments[-1]
-        hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST)
+        # Of lines that were read all at once the steps between them took no time.
+        hidden = min(last.variance / last.mean**2, TOLERANCE_AT_MOST) if last.mean else 0.0
         return max(TOLERANCE, hidden) * last.mean
 
     def held(self, part: Floats) -> bool:

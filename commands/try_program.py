@@ -16,6 +16,7 @@ from typing import Any
 from commands.build import build_environments
 from commands.run import begin_session, resumable_session
 from commands.terminal import PlanWatcher, Screen
+from harness.engines import ENGINES
 from harness.errors import GateError, UserError
 from harness.record import Measurement, Record, Session, TrialSpec, store
 from harness.record.events import Progress
@@ -34,7 +35,7 @@ from report.page.filters import figure_text, range_text, times_text, value_text
 from report.page.values import Quantity, quantity
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
-from report.stats.own_figure import LEAST_RUNS, SideRuns, TryAnswer, answer_of
+from report.stats.own_figure import LEAST_RUNS, SLICED_LOOKS, SideRuns, TryAnswer, answer_of, looks_of
 
 LEAST_SECONDS = 60.0
 """What a process has at least to its end, however few minutes were asked for."""
@@ -99,26 +100,31 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, *, as_json: boo
         size = text.count(len(own_run.folder.files), "file")
         screen.say(f"folder: {size}, {own_run.folder.sha256[:12]}; each process gets a copy")
         with run_lock():
-            opened = _open_session(setup, screen)
             watcher = TryWatcher(screen, asked, len(own_run.sides), len(ready.stacks))
+            # A number of steps is of one process without a pause; an engine ends a container beside another.
+            on_linux = ENGINES[setup.engine.name].on_host and sys.platform == "linux"
+            turns = watcher.sides > 1 and not asked.steps and on_linux
+            opened = _open_session(setup, screen, SLICED_LOOKS if turns else None)
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        found = answer_of(collect_sides(records), asked.within)
+        found = answer_of(collect_sides(records), asked.within, looks_of(records))
         if found.state == "nothing":
             raise _no_figure_error(asked, records)
         if len(found.sides) > 1:
             screen.say("\n".join(_side_lines(found)))
-        screen.say_found(_last_lines(found, records, outcome.session.id), as_json=as_json)
+        screen.say_found(_last_lines(found, records, outcome), as_json=as_json)
     return outcome
 
 
-def _open_session(setup: RunSetup, screen: Screen) -> Session:
-    """Return the open session that this very line began, else a new one."""
+def _open_session(setup: RunSetup, screen: Screen, looks: tuple[int, ...] | None) -> Session:
+    """Return the open session that this very line began, else a new one, with `looks` in slices."""
     chosen = choose_trials(setup)
     earlier = resumable_session(setup, chosen, lambda why: None)
     if earlier is None:
-        return begin_session(setup, chosen)
+        opened = begin_session(setup, chosen).model_copy(update={"looks": looks})
+        store.write_session(setup.root, opened)
+        return opened
     screen.say(f"going on with session {earlier.id}")
     return earlier
 
@@ -129,7 +135,7 @@ class TryWatcher(PlanWatcher):
     def __init__(self, screen: Screen, asked: OwnAsked, commands: int, stacks: int) -> None:
         super().__init__(screen, {})
         self._asked = asked
-        self._sides, self._stacks = commands * stacks, stacks
+        self.sides, self._stacks = commands * stacks, stacks
         self._line = ""
 
     def trial_begins(self, trial: TrialSpec, number: int, count: int) -> None:
@@ -144,20 +150,31 @@ class TryWatcher(PlanWatcher):
             self._screen.say(f"its steps are counted as in '{progress.line}'; --match names another count")
         super().trial_goes_on(progress)
 
+    def trial_ends(self, record: Record) -> None:
+        """Print what the process gave, in a line: it need not be the one that was shown."""
+        asked = record.trial.asked
+        number = self._label.partition("]")[0]
+        self._label = f"{number}] {side_name(asked.variant.model, asked.stack, self._stacks)}"
+        super().trial_ends(record)
+
     def reason_to_stop(self, records: Sequence[Record]) -> str:
         """Return why no further process is needed; empty where one is."""
         if records and all(record.status == "failed" for record in records):
             return "the program failed"
-        if len(records) == 1:
-            needed = LEAST_RUNS if self._sides == 1 else 2 * LEAST_PROCESSES
-            seconds = records[0].wall_seconds
-            if needed * seconds > self._asked.minutes * 60:
-                minutes = math.ceil(needed * seconds / 60)
-                self.say(
-                    f"a process takes {format_duration(seconds)}: an answer needs about --minutes {minutes}"
-                )
-        found = answer_of(collect_sides(records), self._asked.within)
+        looks = looks_of(records)
+        if len(records) == 1 or (looks and len(records) == 2):
+            self._say_minutes(records[0].wall_seconds, looks)
+        found = answer_of(collect_sides(records), self._asked.within, looks)
+        if looks and len(records) >= 2 * looks[-1]:
+            return found.state
         return found.state if found.is_enough else ""
+
+    def _say_minutes(self, seconds: float, looks: Sequence[int]) -> None:
+        """Say how many minutes would do, where so many were not given."""
+        needed = looks[0] if looks else LEAST_RUNS if self.sides == 1 else 2 * LEAST_PROCESSES
+        if needed * seconds > self._asked.minutes * 60:
+            minutes = math.ceil(needed * seconds / 60)
+            self.say(f"a process takes {format_duration(seconds)}: an answer needs about --minutes {minutes}")
 
     def estimate(self, trial: TrialSpec, records: Sequence[Record]) -> float:
         """Return the seconds of another process: the longest one's until now."""
@@ -207,9 +224,12 @@ def _no_figure_error(asked: OwnAsked, records: Sequence[Record]) -> GateError:
     )
 
 
-def _last_lines(found: TryAnswer, records: Sequence[Record], session: str) -> dict[str, object]:
+def _last_lines(found: TryAnswer, records: Sequence[Record], outcome: Outcome) -> dict[str, object]:
     """Return what the verb ends with: the answer, its ratio, its session, and the line that goes on."""
     seconds = [record.measurement.window.seconds for record in records if record.measurement]
+    session = outcome.session.id
+    apart = "one after the other in" if len(found.sides) > 1 else "in"
+    how = "taking turns in" if looks_of(records) else apart
     names, ratio = _side_names(found), quantity(found.ratio)
     if found.ratio is not None and found.state == "slower":
         names.reverse()
@@ -220,12 +240,14 @@ def _last_lines(found: TryAnswer, records: Sequence[Record], session: str) -> di
     elif len(names) == 1:
         said = [*_side_lines(found), *said]
     return {
-        "answer": f"{'; '.join(said)}, in windows of {min(seconds):.0f} s, this hour",
+        "answer": f"{'; '.join(said)}, {how} windows of {min(seconds):.0f} s, this hour",
         "ratio": ratio.value,
         "low": ratio.low,
         "high": ratio.high,
         "session": session,
-        "next": f"invoke report --session {session}" if found.is_enough else f"{_resume_line()} --minutes 20",
+        "next": f"invoke report --session {session}"
+        if outcome.complete
+        else f"{_resume_line()} --minutes 20",
     }
 
 

@@ -15,15 +15,26 @@ import math
 import os
 import re
 import sys
+import time
 from typing import Any
 
 from parts.program import child
-from parts.program.progress import Progress, ProgressReader, progress_of, share_seconds
+from parts.program.progress import (
+    LEAST_ROWS,
+    Progress,
+    ProgressReader,
+    held_samples,
+    progress_of,
+    share_seconds,
+)
+from parts.program.turns import SETTLE_SECONDS, SLICE_SECONDS, WHOLE_LINES, Turns, read_turns
 
 TITLE = "A program of one's own"
 ABOUT = "A program of the user's own as it lay in its folder; what it trains is as it says."
 SILENT_SECONDS = 40.0
 """A program that is silent for so long before it has counted anything is started again, in a terminal."""
+RATE_AGREES = 0.1
+"""By how much the samples of a step that rates say may differ: a mean across a pause is far more off."""
 MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -77,8 +88,9 @@ def _heard_program(trial: TrialProcess, given: dict, command: list, copy: str, e
     """Run the program, in a terminal where it shows no progress in a pipe; return what was heard of it."""
     cache = os.environ.get("GPUDYNO_CACHE")
     marker = os.path.join(cache, "terminal") if cache else ""
+    turns = read_turns(trial)
     for terminal in (True,) if marker and os.path.exists(marker) else (False, True):
-        listener = Listener(trial, given)
+        listener = TurnListener(trial, given, turns) if turns else Listener(trial, given)
         ended = child.run(
             command,
             os.path.join(copy, given["at"]),
@@ -87,6 +99,7 @@ def _heard_program(trial: TrialProcess, given: dict, command: list, copy: str, e
             listener.hear,
             terminal=terminal,
             patience=(lambda: math.inf) if terminal else listener.patience,
+            turns=listener if turns else None,
         )
         missing = MISSING_MODULE.search(listener.last)
         if ended.code and missing:
@@ -146,6 +159,69 @@ class Listener(child.ProgramLog):
         return found
 
 
+class TurnListener(Listener):
+    """The lines of a program that takes turns on its device: those of its slices alone are timed."""
+
+    def __init__(self, trial: TrialProcess, given: dict, turns: Turns) -> None:
+        super().__init__(trial, given)
+        self.slices = 0
+        self._turns = turns
+        self._began = None
+        """When its slice began; null before its first."""
+        self._rows_before = 0
+        self.over = self._done = False
+        self._held = None
+        """The samples of a step by the lines before the first pause."""
+
+    def hear(self, line: str, at: float) -> bool:
+        """Take a line, and see whether the slice is over with it."""
+        super().hear(line, at)
+        training = next(iter(self.reader.candidates), None)
+        rows = training.rows if training else []
+        if self._began is None:
+            settled = len(rows) >= LEAST_ROWS and at - rows[0].begin >= SETTLE_SECONDS
+            self.over = self.over or settled
+        elif at - self._began >= SLICE_SECONDS and len(rows) - self._rows_before >= WHOLE_LINES:
+            self.over = True
+        return True
+
+    def pause(self) -> bool:
+        """Tell the partner, and wait for the next turn; return whether there is one."""
+        training = self.reader.candidates[0]
+        if self._began is None:
+            self._held = held_samples(training.rows)
+            self._turns.end_slice(0.0)
+            # Until now both ran at once.
+            for counter in self.reader.counters.values():
+                del counter.rows[:]
+        else:
+            self.slices += 1
+            self._turns.end_slice(time.perf_counter() - self._began)
+        self._done = not self._turns.wait()
+        self.reader.interrupt()
+        self._began, self._rows_before, self.over = time.perf_counter(), len(training.rows), False
+        return not self._done
+
+    def progress(self) -> Progress:
+        """Return the steps' times in all slices.
+
+        A printed rate holds what a pause took where it is a mean over more than its row. It is read for the
+        samples of a step alone, and only where these are as many as before any pause.
+        """
+        if not self._done:
+            raise Failed("error", "it ended before its slices were done")
+        found = super().progress()._replace(witness=None)
+        now, before = held_samples(self.reader.training.rows), self._held
+        if self.given.get("per_step") or now is None or before is None:
+            return found._replace(printed=None)
+        if abs(now.value / before.value - 1) > RATE_AGREES:
+            raise Failed(
+                "error", "the rate that it prints is no row's own, and cannot be read across a pause"
+            )
+        seconds = sum(found.blocks) / (len(found.blocks) * found.together)
+        return found._replace(printed=now._replace(value=now.value / seconds))
+
+
 def _measured(
     trial: TrialProcess, given: dict, listener: Listener, ended: child.Ended, terminal: bool
 ) -> dict[str, Any]:
@@ -182,6 +258,7 @@ def _measured(
             "terminal": terminal,
             "metric": listener.reader.metric,
             "processes_left": ended.left,
+            **({"slices": listener.slices} if isinstance(listener, TurnListener) else {}),
         },
     )
 

@@ -251,6 +251,8 @@ class OwnProgramRun(Model):
     """The last value that its user's pattern found."""
     processes_left: Annotated[int, Field(ge=0)] = 0
     """Processes that lived on when it had ended, and were ended."""
+    slices: LeftOutIfNull[Annotated[int, Field(ge=1)]] = None
+    """How many it was timed in, as it took turns on its device; null where it had that for itself."""
 
 
 ProductArithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]

@@ -239,6 +239,9 @@ class Session(Model):
     """The units of its cards by place, where its plan measures each of several."""
     question: LeftOutIfNull[Question] = None
     """What its plan asked, or its line in place of that."""
+    looks: LeftOutIfNull[tuple[Annotated[int, Field(ge=1)], ...]] = None
+    """After how many repeats its two sides are looked at, of which each takes turns on the device with the
+    other of its repeat, the first in the order of `trials` beginning; null where each has it for itself."""
     number: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Its place among this machine's sessions over all clones, from 1: a gap is a session that is missing."""
 

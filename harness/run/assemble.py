@@ -214,7 +214,8 @@ def _fault(record: Record) -> str:
     return words
 
 
-def _read_failure(output: Path) -> Reported | None:
+def read_failure(output: Path) -> Reported | None:
+    """Return what a trial wrote of its failure; null where it wrote nothing that can be read."""
     try:
         text = _read_output(output / FAILURE)
         return None if text is None else Reported.parse(text, FAILURE)
@@ -234,7 +235,7 @@ def _failure_cause(
         return "train", "timeout", f"the trial ran past its limit of {limit} and was stopped"
     if exit.cause is not None:
         return "collect" if exit.cause == "engine-gone" else "train", exit.cause, exit.said
-    reported = _read_failure(output)
+    reported = read_failure(output)
     if reported is not None:
         return reported.stage, reported.reason, reported.message
     if code is None or code in _KILLED:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +29,9 @@ from harness.telemetry import recorder
 from harness.units import count_noun
 
 POLL_SECONDS = 0.25
+SIDE, PARTNER = "GPUDYNO_SIDE", "partner"
+"""The variable that says which side a trial is, and the folder of its data with what the other writes."""
+NO_TURNS = "the two sides cannot take turns on the device, and get fresh processes one after the other"
 GRACE_SECONDS = 30.0
 """The workload ends itself at its limit; the harness steps in this much later."""
 
@@ -129,7 +133,11 @@ def run_session(
         done = len(opened.trials) - len(lacking)
         watcher.trial_begins(item.trial, done + 1, len(opened.trials))
         _warm_up(ready, opened, item.trial, watcher)
-        ran.append(_run_attempt(ready, opened, item, records, watcher))
+        made = _run_next(ready, opened, item, lacking, records, watcher)
+        if not made:
+            opened = opened.model_copy(update={"looks": None, "notes": (*opened.notes, NO_TURNS)})
+            store.write_session(ready.root, opened)
+        ran += made
     return _run_outcome(ready, opened, ran)
 
 
@@ -222,34 +230,94 @@ def _lay_out_attempt(ready: ReadyRun, session_id: str, trial: TrialSpec, attempt
     )
 
 
-def _run_attempt(
-    ready: ReadyRun, opened: Session, item: missing.Missing, records: list[Record], watcher: Watcher
-) -> Record:
-    work = store.work_folder(ready.root, opened.id, item.trial.id, item.attempt)
-    spec = _lay_out_attempt(ready, opened.id, item.trial, item.attempt)
-    now, began = datetime.now(UTC), time.monotonic()
-    started = Started(
-        trial=item.trial,
-        attempt=item.attempt,
-        session=opened.id,
-        plan=opened.plan,
-        order=item.order,
-        block=blocks.block_number(opened, item.trial, records, now),
-        started_at=now,
-        environment=ready.stack(item.trial).built.environment,
-        machine=ready.setup.machine,
-        cards_given=spec.device.indices,
-        load=read_load(),
-        harness=ready.harness,
-    )
-    with _stop_on_interrupt(ready, started, work):
-        begun = InFlight(started=started, monotonic_seconds=began)
-        store.write_whole(work / STARTED, begun.model_dump_json(), replace=True)
-        handle = ready.setup.engine.start(spec)
-        begun = begun.model_copy(update={"handle": handle})
-        store.write_whole(work / STARTED, begun.model_dump_json(), replace=True)
-        recorder.start_sampling(work, spec.device, ready.setup.engine.pid(handle))
-        return _finish_attempt(ready, opened, begun, work, watcher, began)
+def _run_next(
+    ready: ReadyRun,
+    opened: Session,
+    item: missing.Missing,
+    lacking: Sequence[missing.Missing],
+    records: list[Record],
+    watcher: Watcher,
+) -> list[Record]:
+    """Run a trial, and its repeat's other where the two take turns; return nothing where they could not."""
+    others = (other for other in lacking if opened.looks and other.trial.repeat == item.trial.repeat)
+    items = [item, *(other for other in others if other is not item)]
+    specs = [_lay_out_attempt(ready, opened.id, each.trial, each.attempt) for each in items]
+    if len(specs) > 1:
+        specs = [*_share_turns(specs)]
+    load, now = read_load(), datetime.now(UTC)
+    with ExitStack() as stack:
+        begun = []
+        for each, spec in zip(items, specs, strict=True):
+            started = Started(
+                trial=each.trial,
+                attempt=each.attempt,
+                session=opened.id,
+                plan=opened.plan,
+                order=each.order,
+                block=blocks.block_number(opened, each.trial, records, now),
+                started_at=now,
+                environment=ready.stack(each.trial).built.environment,
+                machine=ready.setup.machine,
+                cards_given=spec.device.indices,
+                load=load,
+                harness=ready.harness,
+            )
+            stack.enter_context(_stop_on_interrupt(ready, started, spec.folders.output.parent))
+            begun.append(_start_attempt(ready, started, spec))
+        works = [spec.folders.output.parent for spec in specs]
+        pids = [ready.setup.engine.pid(each.handle) for each in begun if each.handle]
+        for work, spec in zip(works, specs, strict=True):
+            recorder.start_sampling(work, spec.device, pids)
+        if len(begun) > 1 and not _wait_for_turns(ready, begun, works, watcher):
+            return []
+        return [
+            _finish_attempt(ready, opened, each, work, watcher, each.monotonic_seconds)
+            for each, work in zip(begun, works, strict=True)
+        ]
+
+
+def _start_attempt(ready: ReadyRun, started: Started, spec: RunSpec) -> InFlight:
+    path = spec.folders.output.parent / STARTED
+    begun = InFlight(started=started, monotonic_seconds=time.monotonic())
+    store.write_whole(path, begun.model_dump_json(), replace=True)
+    begun = begun.model_copy(update={"handle": ready.setup.engine.start(spec)})
+    store.write_whole(path, begun.model_dump_json(), replace=True)
+    return begun
+
+
+def _share_turns(specs: Sequence[RunSpec]) -> Iterator[RunSpec]:
+    """Yield two trials that see what the other writes, and know which of them begins."""
+    outputs = [spec.folders.output for spec in specs]
+    for side, (spec, theirs) in enumerate(zip(specs, reversed(outputs), strict=True)):
+        folders = replace(spec.folders, data=(*spec.folders.data, (PARTNER, theirs)))
+        yield replace(spec, folders=folders, passed={**spec.passed, SIDE: str(side)})
+
+
+def _wait_for_turns(
+    ready: ReadyRun, begun: Sequence[InFlight], works: Sequence[Path], watcher: Watcher
+) -> bool:
+    """Wait for two trials that take turns; return whether both measured. Else nothing of them is left."""
+    engine = ready.setup.engine
+    handles = [(each.handle, work) for each, work in zip(begun, works, strict=True) if each.handle]
+    follower = Follower(works[0] / "out" / EVENTS)
+    until = time.monotonic() + sum(each.started.trial.timeout_seconds for each in begun) + GRACE_SECONDS
+    while time.monotonic() < until:
+        running = [isinstance(engine.poll(*each), Running) for each in handles]
+        measured = [(work / "out" / assemble.MEASUREMENT).is_file() for work in works]
+        if not all(map(operator.or_, running, measured)):
+            break
+        if not any(running):
+            return True
+        watcher.trial_goes_on(follower.look())
+        time.sleep(POLL_SECONDS)
+    reasons = [found.message for work in works if (found := assemble.read_failure(work / "out"))]
+    for handle, work in handles:
+        engine.stop(handle, work)
+        engine.forget(handle, work)
+        recorder.stop_sampling(work)
+        shutil.rmtree(work, ignore_errors=True)
+    watcher.say(f"{NO_TURNS}: {reasons[0] if reasons else 'one was ended from outside'}")
+    return False
 
 
 def _finish_attempt(

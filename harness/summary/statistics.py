@@ -113,7 +113,8 @@ def _cut_values(series: Series, steady: Steady) -> int:
 
 def _throughput(measurement: Measurement, steady: Steady) -> float:
     series, window = measurement.step_us, measurement.window
-    cut = _cut_values(series, steady)
+    # What is cut of one side's slices alone would be no turn of both.
+    cut = 0 if measurement.own and measurement.own.slices else _cut_values(series, steady)
     samples = window.samples - cut * series.steps_per_value * measurement.samples_per_step
     seconds = window.seconds - sum(series.values()[:cut]) / 1e6
     if samples <= 0 or seconds <= 0:

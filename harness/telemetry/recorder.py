@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -28,12 +29,16 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 """Samplers that this very process started and has to reap."""
 
 
-def start_sampling(work: Path, device: DeviceRequest, trial_pid: int | None) -> None:
-    """Start sampling into a trial's work folder. Where the trial's process is unknown, it is not watched."""
-    if trial_pid is None:
+def start_sampling(work: Path, device: DeviceRequest, pids: Sequence[int | None]) -> None:
+    """Start sampling into a trial's work folder. Where the trial's process is unknown, it is not watched.
+
+    Of two trials that take turns on a device both are named: neither is foreign to the other.
+    """
+    known = [str(pid) for pid in pids if pid is not None]
+    if len(known) < len(pids):
         return
     argv = [sys.executable, "-m", sampler.__name__, str(work / FILE), "--kind", device.kind]
-    argv += ["--cards", ",".join(device.marks), "--pids", str(trial_pid), "--parent", str(trial_pid)]
+    argv += ["--cards", ",".join(device.marks), "--pids", ",".join(known), "--parent", known[0]]
     argv += ["--stop-file", str(work / _STOP)]
     if not sees_processes(Files()):
         argv.append("--inside")

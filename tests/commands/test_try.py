@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from commands.try_program import parse_asked, try_program
@@ -16,9 +18,13 @@ from harness.errors import GateError, UserError
 from harness.record import store
 from harness.redact import WITHHELD
 from harness.run.own_program import MOST_BYTES, OwnAsked, copy_folder, prepare_own_run, read_folder
+from harness.run.runner import NO_TURNS
 from harness.settings import Settings
-from report.stats.own_figure import SideRuns, answer_of
-from tests.helpers import ROOT, clone
+from report.compare.cells import cells_of
+from report.compare.ratio import work_ratio
+from report.stats.own_figure import SLICED_LOOKS, SideRuns, answer_of
+from report.trials.trial import trial_of
+from tests.helpers import ROOT, clone, wait_for
 
 SCRIPT = """
 import sys, time
@@ -210,6 +216,8 @@ def test_a_program_is_measured_in_copies_and_only_its_steps_are_kept(folder, roo
     assert {(each.sample_unit, each.steps_together) for each in measured} == {("step", 10)}
     assert {(each.own.printed_rate, each.own.printed_unit) for each in measured} == {(640, "token")}
     assert all(each.window.steps >= 60 for each in measured)
+    kept = "".join(map(store.dump_json, (outcome.session, *records)))
+    assert '"looks"' not in kept and '"slices"' not in kept, "one side has no key of two"
     assert str(folder.parent) not in "".join(store.dump_json(record) for record in records)
 
 
@@ -223,6 +231,70 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
     said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[-6:])
     assert [*said] == ["answer", "ratio", "low", "high", "session", "next"]
     assert said["answer"].startswith("train.py 0.2 is") and float(said["low"]) > 1
+
+
+@pytest.fixture
+def short_slices(root):
+    """Slices of 0.2 s, and programs that start anew after 1.6 s of them."""
+    path = root / "workloads" / "parts" / "program" / "turns.py"
+    text = path.read_text()
+    for name, seconds in {"SLICE": 0.2, "RESTART": 1.6, "SETTLE": 0.2}.items():
+        text = re.sub(rf"^{name}_SECONDS = .*$", f"{name}_SECONDS = {seconds}", text, flags=re.MULTILINE)
+    path.write_text(text.replace("LONGEST_SECONDS = RESTART_SECONDS / 2", "LONGEST_SECONDS = 60"))
+
+
+TWO = OwnAsked("python train.py 0.5", against_command="python train.py 2", per_step=(8, 8), minutes=5)
+
+
+def test_two_commands_take_turns_and_the_report_has_their_very_range(folder, root, short_slices, capsys):
+    outcome = try_program(root, HERE, TWO, as_json=True)
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    session = outcome.session
+    records = [stored.record for stored in store.session_records(root, session)]
+    assert session.looks == SLICED_LOOKS and len(records) in [2 * look for look in SLICED_LOOKS]
+    assert all(record.measurement.own.slices % 2 == 0 for record in records)
+    assert 1.5 < said["low"] < said["ratio"] < said["high"]
+    cells = cells_of([trial_of(stored) for stored in store.session_records(root, session)])
+    fast, slow = sorted(cells, key=lambda cell: cell.key.model)
+    found = work_ratio(fast, slow, "throughput", ()).interval
+    assert (found.low, found.high) == pytest.approx((said["low"], said["high"]), rel=1e-3)
+
+
+def test_a_program_that_ends_before_its_slices_gets_its_device_for_itself(folder, root, short_slices, capsys):
+    (folder / "train.py").write_text(SCRIPT.replace("10_000", "60"))
+    outcome = try_program(root, HERE, replace(TWO, command="python train.py 0.5", minutes=2))
+    assert outcome.session.looks is None and NO_TURNS in outcome.session.notes
+    records = [stored.record for stored in store.session_records(root, outcome.session)]
+    assert len(records) >= 6 and not any(record.measurement.own.slices for record in records)
+    assert "ended before its slices were done" in capsys.readouterr().out
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from commands.try_program import try_program
+from tests.commands.test_try import HERE, TWO
+from tests.helpers import clone
+with clone.unwatched():
+    try_program(Path(sys.argv[1]), HERE, TWO)
+"""
+
+
+def test_a_harness_that_is_killed_leaves_nothing_that_stands_still(folder, root, short_slices):
+    def trials():
+        return [
+            each
+            for each in psutil.process_iter(["cmdline"])
+            if str(root) in " ".join(each.info["cmdline"] or [])
+        ]
+
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", KILLED, root], cwd=folder, env=environ) as harness:
+        assert wait_for(lambda: len([*root.glob("results/.state/work/*/*/out/turns.txt")]) == 2)
+        harness.kill()
+    begun = [*root.glob("results/.state/work/*/*")]
+    assert wait_for(lambda: not trials(), 60), "both went on by turns, and ended"
+    assert all((work / "out" / "measurement.json").is_file() for work in begun)
 
 
 def test_the_same_line_goes_on_with_its_session(folder, root):

@@ -73,7 +73,7 @@ def hasten(root: Path) -> None:
 @contextmanager
 def unwatched() -> Iterator[None]:
     """A process that watches a trial costs as much as the stand-in itself."""
-    watches, recorder.start_sampling = recorder.start_sampling, lambda work, device, pid: None
+    watches, recorder.start_sampling = recorder.start_sampling, lambda work, device, pids: None
     try:
         yield
     finally:

@@ -238,7 +238,7 @@ def run_line(
     root, clock = _clone(folder / "clone", plan), WallClock()
     files = box.files(folder / "machine")
 
-    def on_cards(work: Path, device: DeviceRequest, pid: int | None) -> None:
+    def on_cards(work: Path, device: DeviceRequest, pids: object) -> None:
         scene = dict(box.strangers(device.indices))
         if intruder:
             scene[device.indices[0]] = (Work(STRANGER, 1024 * MIB),)

@@ -100,7 +100,7 @@ def begin(root: Path, prepare: Callable[[], object] = lambda: None, *, watched: 
         os.dup2(sys.stderr.fileno(), 2)
         runner.POLL_SECONDS = 0.02
         if not watched:
-            recorder.start_sampling = lambda work, device, pid: None
+            recorder.start_sampling = lambda work, device, pids: None
         signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         prepare()
         go(Context(), root=str(root))

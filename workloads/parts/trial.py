@@ -70,6 +70,7 @@ class TrialProcess(object):
         self.warm_caches = bool(os.listdir(cache)) if cache and os.path.isdir(cache) else None
         self.stage_now = "start"
         self.phases = []
+        self.paused_seconds = 0.0
         events = os.path.join(self.out_folder, "events.jsonl")
         self._events = open(events, "a", encoding="utf-8")  # noqa: SIM115
         self._ending = threading.Lock()
@@ -156,12 +157,18 @@ class TrialProcess(object):
 
     def watch_time(self):
         """End the process hard once the trial's time is over, even when it hangs in foreign code."""
-        left = max(0.0, self.timeout_seconds - (time.perf_counter() - STARTED))
-        timer = threading.Timer(left, self._time_is_over)
+        timer = threading.Timer(max(0.0, self.seconds_left()), self._time_is_over)
         timer.daemon = True
         timer.start()
 
+    def seconds_left(self):
+        """Return how much of its time is left; pauses do not count."""
+        return self.timeout_seconds + self.paused_seconds - (time.perf_counter() - STARTED)
+
     def _time_is_over(self):
+        if self.seconds_left() > 0:
+            self.watch_time()
+            return
         # A trial that is already writing its measurement has made it.
         if not self._ending.acquire(False):
             return

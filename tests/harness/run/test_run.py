@@ -38,7 +38,7 @@ def test_a_plan_is_run_whole_and_each_trial_leaves_one_record(finished):
 def test_a_trial_is_given_and_watched_on_as_many_of_the_session_s_cards_as_it_asks_for(tmp_path, monkeypatch):
     root = clone.make(tmp_path, repeats=1)
     given = DeviceRequest("cuda", ids=("GPU-1", "GPU-2"), indices=(1, 2))
-    monkeypatch.setattr(recorder, "start_sampling", lambda work, device, pid: seen.append(device))
+    monkeypatch.setattr(recorder, "start_sampling", lambda work, device, pids: seen.append(device))
     seen: list[DeviceRequest] = []
     monkeypatch.setattr(runner, "device_request", lambda selection: given)
     go(root)

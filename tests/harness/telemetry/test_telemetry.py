@@ -247,7 +247,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: DeviceRequest
     monkeypatch.setattr(
         recorder.subprocess, "Popen", lambda argv, **more: lines.append(argv) or SimpleNamespace(pid=0)
     )
-    recorder.start_sampling(tmp_path, device, os.getpid())
+    recorder.start_sampling(tmp_path, device, [os.getpid()])
     return sampler.options(lines[0][3:])
 
 

@@ -46,6 +46,7 @@ from tests.helpers.drawn_runs import (
     runs,
     student,
 )
+from tests.helpers.sliced_runs import CASES as SLICED
 from tests.helpers.step_series import drawn, until_held
 
 TABLE = ROOT / "docs" / "coverage.csv"
@@ -284,6 +285,7 @@ GROUPS: dict[str, list[Case]] = {
     "A verdict": [*verdicts()],
     "A buyer's range holds the delivered pair": [*purchase()],
     "Two stacks, pair by pair": [*stacks()],
+    "Two programs that take turns": SLICED,
     "The kind of a trial's step times": [*steady()],
     "No end, loss or neighbour bends a figure": BENT,
 }

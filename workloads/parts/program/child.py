@@ -27,7 +27,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
-from parts.trial import STARTED, Failed, TrialProcess, processor_name, versions
+from parts.trial import Failed, TrialProcess, processor_name, versions
 
 DEATH_SIGNAL, SUBREAPER = 1, 36
 """Options of prctl(2): the signal for a child whose parent dies; an orphan below us becomes our child."""
@@ -37,6 +37,8 @@ POLL_SECONDS = 0.1
 POLITE_SECONDS = 3.0
 """After SIGTERM, until SIGKILL."""
 TERMINAL_COLUMNS = 200
+STANDING_SECONDS = 0.02
+"""After SIGSTOP, until all threads stand still."""
 LEAVING_SECONDS = 0.5
 """What helpers of the program may live on after it."""
 
@@ -106,11 +108,13 @@ def run(
     *,
     terminal: bool = False,
     patience: Patience = lambda: math.inf,
+    turns: Any = None,
 ) -> Ended:
     """Run a program until it ends or `heard` says no; raises Failed where it takes too long or cannot start.
 
     With `terminal` it prints to a terminal, else to a pipe. It is stopped too where it is silent for longer
-    than `patience` allows. Nothing that it started is left, however this returns.
+    than `patience` allows. Once `turns.over` it is paused until `turns.pause()` says whether it goes on.
+    Nothing that it started is left, however this returns.
     """
     _ask_kernel(SUBREAPER, 1)
     ours, theirs = _opened_terminal() if terminal else os.pipe()
@@ -132,7 +136,7 @@ def run(
         os.close(theirs)
     left = 0
     try:
-        code = _followed(child, ours, seconds, patience, heard)
+        code = _followed(child, ours, seconds, patience, heard, turns)
     finally:
         left = _end_all(child)
         os.close(ours)
@@ -157,7 +161,12 @@ def _read(pipe: int) -> bytes:
 
 
 def _followed(
-    child: subprocess.Popen, pipe: int, seconds: float, patience: Patience, heard: Heard
+    child: subprocess.Popen,
+    pipe: int,
+    seconds: float,
+    patience: Patience,
+    heard: Heard,
+    turns: Any,
 ) -> int | None:
     lines, began = Lines(), time.perf_counter()
     until, spoke = began + seconds, began
@@ -165,6 +174,10 @@ def _followed(
     at_end = False
     while True:
         over = child.poll() is not None
+        away = _stand_still(pipe, lines, heard, turns) if turns and turns.over and not over else 0.0
+        if away is None:
+            return None
+        until, spoke = until + away, spoke + away
         if over:
             # A process that it left may hold the pipe open and go on printing: it is not waited for.
             until = min(until, time.perf_counter() + LEAVING_SECONDS)
@@ -186,6 +199,19 @@ def _followed(
             raise Failed("timeout", f"the program ran past its limit of {seconds:g} s and was stopped")
 
 
+def _stand_still(pipe: int, lines: Lines, heard: Heard, turns: Any) -> float | None:
+    """Stop all that came of the program until its next turn; return the seconds, null where there is none."""
+    began, chunk = time.perf_counter(), b"?"
+    signal_tree(signal.SIGSTOP)
+    # What it printed until it stood still is heard before the pause.
+    while chunk and select.select([pipe], [], [], STANDING_SECONDS)[0]:
+        chunk = _read(pipe)
+        _all_heard(lines.cut(chunk), heard)
+    goes_on = turns.pause()
+    signal_tree(signal.SIGCONT)
+    return time.perf_counter() - began if goes_on else None
+
+
 def _all_heard(lines: Sequence[str], heard: Heard) -> bool:
     now = time.perf_counter()
     return all(heard(line, now) for line in lines)
@@ -202,6 +228,7 @@ def _end_all(child: subprocess.Popen) -> int:
     if not by_itself:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGTERM)
+        signal_tree(signal.SIGCONT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(POLITE_SECONDS)
     left = set()
@@ -223,13 +250,33 @@ def _end_all(child: subprocess.Popen) -> int:
 
 def _children(parent: int) -> list:
     """Return the processes whose parent this is, as Linux lists them."""
-    found = []
+    return [pid for pid, above in _parents().items() if above == parent]
+
+
+def _parents() -> dict:
+    """Return the parent of each process, as Linux lists them."""
+    found = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat") as file:
-                if int(file.read().rpartition(")")[2].split()[1]) == parent:
-                    found.append(int(name))
+                found[int(name)] = int(file.read().rpartition(")")[2].split()[1])
     return found
+
+
+def signal_tree(number: int) -> None:
+    """Send a signal to all that came of the program, parents first, until nothing new is below it."""
+    reached = set()
+    while True:
+        parents, above, found = _parents(), {os.getpid()}, []
+        while above:
+            above = {pid for pid, parent in parents.items() if parent in above}
+            found += sorted(above - reached)
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        reached.update(found)
 
 
 def _reaped(pid: int) -> bool:
@@ -260,7 +307,7 @@ def without_folders(line: str, trial: TrialProcess, copy: str) -> str:
 
 def seconds_left(trial: TrialProcess) -> float:
     """Return how long the program may still run."""
-    return max(1.0, trial.timeout_seconds - (time.perf_counter() - STARTED) - MARGIN_SECONDS)
+    return max(1.0, trial.seconds_left() - MARGIN_SECONDS)
 
 
 def used_device(trial: TrialProcess) -> tuple:

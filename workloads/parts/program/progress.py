@@ -120,15 +120,16 @@ class ProgressReader:
         count = self._counted(line)
         if count is None:
             if _ASIDE.search(line):
-                self._interrupt(None)
+                self.interrupt(None)
             return
         aside = self._match is None and bool(_ASIDE.search(_named(line)) or _BEFORE.search(_named(line)))
         counter = self.counters.setdefault(count.group, Counter(count.steps, aside))
         if counter.steps:
-            self._interrupt(counter)
+            self.interrupt(counter)
         counter.take(count.value, at, line)
 
-    def _interrupt(self, by: Counter | None) -> None:
+    def interrupt(self, by: Counter | None = None) -> None:
+        """Leave out the rows up to the next lines, those of `by` and its echoes aside."""
         for other in self.counters.values():
             echoes = by is not None and by.values[-1:] and other.values[-1:] == by.values[-1:]
             if other is not by and not echoes:
@@ -262,6 +263,13 @@ def progress_of(counter: Counter) -> Progress:
         else Printed(statistics.median(each.value for each in of_samples), of_samples[0].unit),
         witness=statistics.median(own) if len(own) >= LEAST_ROWS else None,
     )
+
+
+def held_samples(rows: list) -> Printed | None:
+    """Return the samples of a step, as the rates that rows print say it; null where they print none."""
+    rates = [(row, rate) for row in rows for rate in [printed_rate(row.line)] if rate and rate.unit != "step"]
+    held = [rate.value * (row.end - row.begin) / row.steps for row, rate in rates]
+    return Printed(statistics.median(held), rates[0][1].unit) if held else None
 
 
 def join_rows(rows: list) -> list:

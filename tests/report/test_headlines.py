@@ -307,6 +307,38 @@ def test_where_nothing_was_done_alike_the_next_line_is_no_repeat(session: str, c
     assert asked(session)[1].one.answer.following.data["commands"] == commands
 
 
+@pytest.mark.parametrize(
+    ("sessions", "lines", "trials"),
+    [
+        ((H100, H200), ["resnet18 --image cuda --new-session --blocks 3"], 10),
+        (
+            (MXNET, PYTORCH),
+            [f"chexnet-rank --image {i} --new-session --blocks 3" for i in ("mxnet", "cpu")],
+            10,
+        ),
+        (("20261126-6f810e",), ["iris-60 --image cpu --new-session"], 3),
+        (("20261125-b828f4",), ["ceilings --image cpu --new-session"], 12),
+    ],
+)
+def test_the_next_lines_repeat_each_session_in_blocks_where_its_plan_repeats_enough(
+    sessions: tuple[str, ...], lines: list[str], trials: int
+):
+    said = asked(*sessions)[1].one.answer.following.data
+    assert said["commands"] == tuple(f"invoke run --plan {line}" for line in lines)
+    assert said["trials"] == trials
+
+
+def test_ratios_within_what_is_assumed_alone_lead_with_that_and_others_with_no_order():
+    assert asked(H100, H200)[1].one.answer.headline.data["unseen"] == pytest.approx(0.12, abs=0.005)
+    assert asked(H200)[1].one.answer.headline.data["unseen"] is None
+
+
+def test_each_batch_of_a_sweep_of_single_runs_has_its_time_over_the_fastest():
+    (view,) = [part.view for part in asked(SCALING)[1].parts if part.name == "compared"]
+    (batches,) = [one for one in view if one.comparison.factor == "batch"]
+    assert [round(row.time.value, 2) for row in batches.standings] == [1, 1.34, 2.31, 2.72, 5.51]
+
+
 def test_headline_table_and_part_count_the_same_claims_and_a_projected_time_is_hollow():
     _, page = asked("20261123-bba217")
     shown = page.one.answer.table

@@ -83,7 +83,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         following=repeat_line(analysis) if clauses else alike_line(analysis),
         cells=view.cells,
         chips=tuple(_chips(view)),
-        about={"factor": comparison.factor, "sides": view.sides, "works": view.works},
+        about={"factor": comparison.factor, "sides": view.sides},
     )
 
 

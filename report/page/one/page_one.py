@@ -61,9 +61,7 @@ def _answer_page(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]
         reached = limits.page(analysis, systems)
         return ("limits", reached) if reached else ("failed", unanswered.failed_page(analysis))
     pages = {"limits": limits.page, "holds": holds.page, "reach": reach.page}
-    make = pages.get(question.kind)
-    made = make(analysis, systems) if make else None
-    if made:
+    if (make := pages.get(question.kind)) and (made := make(analysis, systems)):
         return question.kind, made
     page = faster.page(analysis, systems)
     behind = cards_behind(analysis.own) if question.by == "unit" else ()

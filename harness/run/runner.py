@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -304,7 +303,7 @@ def _wait_for_turns(
     while time.monotonic() < until:
         running = [isinstance(engine.poll(*each), Running) for each in handles]
         measured = [(work / "out" / assemble.MEASUREMENT).is_file() for work in works]
-        if not all(map(operator.or_, running, measured)):
+        if any(not (goes_on or done) for goes_on, done in zip(running, measured, strict=True)):
             break
         if not any(running):
             return True

@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 
+from harness.telemetry.reader import EnergyReadings, trial_energy
 from tests.helpers import wait_for
 from tests.helpers.workload_runner import WORKLOADS, module
 
@@ -63,6 +64,15 @@ def test_a_side_waits_for_its_partner_and_its_pauses_are_counted(sides, monkeypa
 def test_a_slice_of_which_four_do_not_fit_between_two_restarts_fails(sides):
     with pytest.raises(Failed, match="four do not fit"):
         sides[0].end_slice(turns.LONGEST_SECONDS + 1)
+
+
+def test_no_slice_and_no_restart_is_long_enough_for_an_energy():
+    longest = ((0.0, turns.LONGEST_SECONDS), (10.0, 10.0 + 2 * turns.LONGEST_SECONDS))
+    readings = EnergyReadings(
+        [(float(at), 100.0 * at) for at in range(60)], [(float(at), 100.0) for at in range(60)]
+    )
+    assert all(trial_energy([readings], [window], 10).joules is None for window in longest)
+    assert trial_energy([readings], [*longest, (35.0, 45.0)], 10).joules is None
 
 
 WORKS = "import time\nwhile True: time.sleep(0.01); print(time.monotonic(), flush=True)  # {mark}"

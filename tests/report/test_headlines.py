@@ -57,13 +57,13 @@ def told(found: Iterable[Clause]) -> list[Found]:
     rows = []
     for each in found:
         ends = each.ratio.interval
-        span = (round(ends.low, 2), round(ends.high, 2)) if ends else None
+        span = (round(ends.low, 3), round(ends.high, 3)) if ends else None
         rows.append(
             (
                 each.work.name.model,
                 each.of.name,
                 each.over.name,
-                round(each.ratio.estimate, 2),
+                round(each.ratio.estimate, 3),
                 span,
                 each.ratio.n,
                 each.ratio.order,
@@ -76,42 +76,42 @@ FP16, FP32, BF16 = "fp16-master", "fp32-ieee", "amp-bf16"
 DENSE = "DenseNet-121"
 HELD: dict[tuple[str, ...], list[Found]] = {
     (H100, H200): [
-        ("ResNet-18", "H200", "H100 80GB HBM3", 1.1, None, (1, 1), "counts-only"),
-        ("ResNet-18", "H200", "H100 80GB HBM3", 1.06, None, (1, 2), "counts-only"),
+        ("ResNet-18", "H200", "H100 80GB HBM3", 1.095, None, (1, 1), "counts-only"),
+        ("ResNet-18", "H200", "H100 80GB HBM3", 1.061, None, (1, 2), "counts-only"),
     ],
     (H100,): [
-        ("ResNet-18", FP16, FP32, 2.04, None, (2, 1), "counts-only"),
-        ("LSTM", FP16, FP32, 1.02, (0.87, 1.2), (2, 2), "not-shown"),
+        ("ResNet-18", FP16, FP32, 2.035, None, (2, 1), "counts-only"),
+        ("LSTM", FP16, FP32, 1.02, (0.867, 1.2), (2, 2), "not-shown"),
     ],
-    (H200,): [("ResNet-18", FP16, FP32, 1.97, None, (1, 1), "counts-only")],
+    (H200,): [("ResNet-18", FP16, FP32, 1.971, None, (1, 1), "counts-only")],
     (LAPTOP,): [
-        ("LSTM", BF16, FP32, 1.62, (1.51, 1.75), (3, 3), "faster"),
-        ("ResNet-18", BF16, FP32, 1.43, (1.3, 1.56), (3, 3), "faster"),
+        ("LSTM", BF16, FP32, 1.623, (1.506, 1.749), (3, 3), "faster"),
+        ("ResNet-18", BF16, FP32, 1.427, (1.302, 1.563), (3, 3), "faster"),
     ],
     (SCALING,): [
-        ("EfficientNet-B0", "4 processes (ddp)", "1 process", 1.12, (0.77, 1.63), (3, 3), "not-shown")
+        ("EfficientNet-B0", "4 processes (ddp)", "1 process", 1.124, (0.774, 1.632), (3, 3), "not-shown")
     ],
-    ("20261123-7d4985",): [(DENSE, "TensorFlow", "Keras", 1.16, (0.9, 1.49), (3, 3), "not-shown")],
-    (MXNET, PYTORCH): [(DENSE, "PyTorch", "MXNet, Gluon", 1.31, (1.12, 1.53), (5, 5), "faster")],
+    ("20261123-7d4985",): [(DENSE, "TensorFlow", "Keras", 1.158, (0.898, 1.494), (3, 3), "not-shown")],
+    (MXNET, PYTORCH): [(DENSE, "PyTorch", "MXNet, Gluon", 1.308, (1.116, 1.532), (5, 5), "faster")],
     ("20261125-53f079",): [
-        ("CNN", BF16, FP32, 2.11, (1.95, 2.29), (3, 3), "faster"),
-        ("CNN", BF16, FP32, 1.65, (1.33, 2.04), (3, 3), "faster"),
-        ("MLP", BF16, FP32, 1.16, (0.62, 2.18), (3, 3), "not-shown"),
-        ("MLP", BF16, FP32, 1.09, (0.96, 1.24), (3, 3), "not-shown"),
+        ("CNN", BF16, FP32, 2.115, (1.954, 2.289), (3, 3), "faster"),
+        ("CNN", BF16, FP32, 1.649, (1.33, 2.044), (3, 3), "faster"),
+        ("MLP", BF16, FP32, 1.162, (0.62, 2.176), (3, 3), "not-shown"),
+        ("MLP", BF16, FP32, 1.086, (0.955, 1.236), (3, 3), "not-shown"),
     ],
     ("20261123-f8ab7f",): [
-        (DENSE, "6 processes", "1 process", 1.81, (1.64, 1.99), (3, 3), "faster"),
-        (DENSE, "6 processes", "6 threads", 1.31, (1.11, 1.53), (3, 3), "faster"),
-        (DENSE, "6 processes", "24 processes", 1.02, (0.92, 1.13), (3, 3), "not-shown"),
+        (DENSE, "6 processes", "1 process", 1.807, (1.638, 1.994), (3, 3), "faster"),
+        (DENSE, "6 processes", "6 threads", 1.308, (1.114, 1.535), (3, 3), "faster"),
+        (DENSE, "6 processes", "24 processes", 1.023, (0.922, 1.134), (3, 3), "not-shown"),
     ],
     ("20261124-555dca",): [
-        (DENSE, "6 processes", "6 threads", 1.3, (1.1, 1.54), (3, 3), "faster"),
-        (DENSE, "6 processes", "1 process", 1.78, (1.39, 2.28), (3, 2), "counts-only"),
-        (DENSE, "6 processes", "24 processes", 1.04, (0.9, 1.2), (3, 3), "not-shown"),
+        (DENSE, "6 processes", "6 threads", 1.304, (1.104, 1.541), (3, 3), "faster"),
+        (DENSE, "6 processes", "1 process", 1.782, (1.393, 2.278), (3, 2), "counts-only"),
+        (DENSE, "6 processes", "24 processes", 1.039, (0.901, 1.197), (3, 3), "not-shown"),
     ],
-    (MNIST,): [("CNN", "data on the device", "data from the host", 1.06, None, (1, 1), "counts-only")],
-    ("20261121-cb7a72",): [("LSTM", "A", "B", 1.01, (0.97, 1.05), (5, 5), "not-shown")],
-    ("20261121-e09923",): [("LSTM", "A", "B", 1.02, (0.98, 1.07), (5, 5), "not-shown")],
+    (MNIST,): [("CNN", "data on the device", "data from the host", 1.064, None, (1, 1), "counts-only")],
+    ("20261121-cb7a72",): [("LSTM", "A", "B", 1.01, (0.968, 1.055), (5, 5), "not-shown")],
+    ("20261121-e09923",): [("LSTM", "A", "B", 1.024, (0.979, 1.07), (5, 5), "not-shown")],
 }
 
 

@@ -20,14 +20,14 @@ def compare_two(root: Path, first: str, second: str, gate: str | None) -> None:
     Raises UserError where the gate is no ratio.
     """
     fail_below = None if gate is None else _parse_ratio(gate)
-    comparison = compare_named(analyse_clone(root).on_record, first, second, read_software_effect(root))
+    sides = compare_named(analyse_clone(root).on_record, first, second, read_software_effect(root))
     differ = dict.fromkeys(
         each
-        for ratio in comparison.ratios
+        for ratio in sides.comparison.ratios
         for each in machine_differences(*(cell.trials[0].record.machine for cell in (ratio.over, ratio.of)))
     )
-    reasons = () if fail_below is None else gate_reasons(comparison, fail_below)
-    print(render.comparison_text(comparison, differ, fail_below, reasons))
+    reasons = () if fail_below is None else gate_reasons(sides, fail_below)
+    print(render.comparison_text(sides, differ, fail_below, reasons))
     refused = [reason for reason in reasons if reason.name != "undecided"]
     if refused:
         raise GateError(f"'{first}' is below {gate} of '{second}' for {text.count(len(refused), 'work')}")

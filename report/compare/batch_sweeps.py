@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.summary.statistics import MOST_MEMORY_SHARE
 from harness.summary.statistics import reserved_share as measured_share
 from report.compare.cells import Cell
-from report.trials.key import MEASURED_FIELDS, Key, grouped_by, limit_of, without_fields
+from report.trials.key import MEASURED_FIELDS, grouped_by, limit_of, without_fields
 from report.trials.trial import TrialResult
 
 FEWEST_POINTS = 2
@@ -23,11 +23,6 @@ class BatchSweep:
 
     cells: tuple[Cell, ...]
     out_of_memory_batch: int | None
-
-    @property
-    def key(self) -> Key:
-        """The key of the smallest batch, which all share but for the batch and what measuring finds."""
-        return self.cells[0].key
 
     @property
     def fitting(self) -> tuple[Cell, ...]:

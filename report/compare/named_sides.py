@@ -27,11 +27,6 @@ class NamedSides:
     """The labels of the machines that either name means."""
     comparison: Comparison
 
-    @property
-    def ratios(self) -> tuple[WorkRatio, ...]:
-        """The first over the second in each work that both did."""
-        return self.comparison.ratios
-
     def values(self, ratio: WorkRatio) -> tuple[Pairs, Pairs]:
         """Return what each side of a ratio is by the factor."""
         rule = FACTORS[self.comparison.factor]
@@ -131,7 +126,7 @@ def gate_reasons(found: NamedSides, limit: float) -> tuple[GateReason, ...]:
     is too slow, and noise alone rarely closes the gate. What failed, and a gate with nothing to judge, fail
     too.
     """
-    ranges = [(ratio, ratio.interval) for ratio in found.ratios if ratio.interval]
+    ranges = [(ratio, ratio.interval) for ratio in found.comparison.ratios if ratio.interval]
     reasons = [
         GateReason("slower" if ends.high < limit else "undecided", ratio)
         for ratio, ends in ranges

@@ -28,7 +28,6 @@ from report.expected.model import (
     SETTINGS,
     MixedModelFit,
     RowIndices,
-    TermDeviations,
     Vector,
     described,
     fit,
@@ -292,12 +291,10 @@ def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str,
     }
 
 
-def model_of(
-    rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs], scatter: TermDeviations = SETTINGS
-) -> ExpectationModel:
+def model_of(rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]) -> ExpectationModel:
     """Return the model of these rows."""
     figures = modelled(described(figures_of(rows), specs))
-    fitted, of = fit(figures, scatter), answered(figures, specs)
+    fitted, of = fit(figures), answered(figures, specs)
     found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
     return _assembled(rows, specs, fitted, found, own_errors(fitted))
 

@@ -146,7 +146,7 @@ def comparison_text(
     reasons: Sequence[GateReason],
 ) -> str:
     """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
-    losses = [least_loss(ratio, limit) if limit else None for ratio in found.ratios]
+    losses = [least_loss(ratio, limit) if limit else None for ratio in found.comparison.ratios]
     given = {"it": found, "differ": tuple(differ), "limit": limit, "reasons": reasons, "losses": losses}
     return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
 

@@ -55,7 +55,7 @@ def updated(tmp_path) -> Path:
 
 
 def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_range_and_what_it_assumes(updated):
-    (ratio,) = compared(updated, NEW, OLD).ratios
+    (ratio,) = compared(updated, NEW, OLD).comparison.ratios
     assert (ratio.estimate, ratio.n) == (pytest.approx(0.0100 / 0.0111, rel=0.01), (5, 5))
     assert (ratio.order, [(each.name, each.size) for each in ratio.assumed]) == (
         "slower",
@@ -68,12 +68,15 @@ def test_the_ratio_is_how_many_times_as_fast_the_first_is_with_its_range_and_wha
 
 def test_a_session_with_repeats_goes_before_a_newer_single_run(updated):
     clone(updated, *runs("20260201-cccccc", 0.0500, driver="590.10", repeats=1, first_order=90))
-    (ratio,) = compared(updated, "driver=590", OLD).ratios
+    (ratio,) = compared(updated, "driver=590", OLD).comparison.ratios
     assert ratio.n == (5, 5)
 
 
 def test_the_other_way_round_gives_the_reciprocal(updated):
-    (one,), (other,) = compared(updated, NEW, OLD).ratios, compared(updated, OLD, NEW).ratios
+    (one,), (other,) = (
+        compared(updated, NEW, OLD).comparison.ratios,
+        compared(updated, OLD, NEW).comparison.ratios,
+    )
     assert one.estimate * other.estimate == pytest.approx(1)
     assert one.interval and other.interval
     assert one.interval.high * other.interval.low == pytest.approx(1)
@@ -99,7 +102,7 @@ def test_sides_whose_range_holds_one_show_no_difference_and_equal_ones_within_fi
         folder = clone(
             tmp_path / str(spread), *(r for id_ in (OLD, NEW) for r in runs(id_, 0.01, spread=spread))
         )
-        (ratio,) = compared(folder, NEW, OLD).ratios
+        (ratio,) = compared(folder, NEW, OLD).comparison.ratios
         return ratio.order
 
     assert (order(0.004), order(0.2)) == ("equal", "not-shown")
@@ -108,7 +111,7 @@ def test_sides_whose_range_holds_one_show_no_difference_and_equal_ones_within_fi
 def test_a_work_of_one_side_alone_is_listed_with_the_field_that_keeps_it_there(tmp_path):
     folder = clone(tmp_path, *runs(OLD, 0.01), *runs(NEW, 0.01, batch_size=40, digits="b"))
     found = compared(folder, NEW, OLD)
-    assert found.ratios == ()
+    assert found.comparison.ratios == ()
     assert [(each.reason, [term.name for term in each.terms]) for each in found.comparison.missing] == [
         ("other-work", ["batch size"])
     ] * 2
@@ -133,13 +136,13 @@ def test_an_exact_name_goes_before_a_part_of_a_longer_one(tmp_path):
         *runs(OLD, 0.01, card="Constructed Card"),
         *runs(NEW, 0.02, card="Constructed Card Ti", digits="b"),
     )
-    (ratio,) = compared(folder, "constructed card", "constructed card ti").ratios
+    (ratio,) = compared(folder, "constructed card", "constructed card ti").comparison.ratios
     assert ratio.estimate == pytest.approx(2, rel=0.01)
 
 
 def test_a_part_of_another_card_s_name_names_no_card(tmp_path):
     there = clone(tmp_path, *runs(OLD, 0.01, card="NVIDIA A100-SXM4-40GB"), *runs(NEW, 0.02, digits="b"))
-    (ratio,) = compared(there, "A100", "Card A").ratios
+    (ratio,) = compared(there, "A100", "Card A").comparison.ratios
     assert ratio.of.card == "NVIDIA A100-SXM4-40GB"
     with pytest.raises(UserError, match="no record is of 'A10'"):
         compared(there, "A10", "Card A")
@@ -155,19 +158,19 @@ def test_two_precisions_are_compared_within_the_newest_session_that_has_both(tmp
 
     both = [*runs(OLD, 0.03), *in_bf16(OLD, 0.01), *runs(NEW, 0.03), *in_bf16(NEW, 0.02)]
     alone = in_bf16("20260201-cccccc", 0.005, digits="c")
-    (ratio,) = compared(clone(tmp_path, *both, *alone), "amp-bf16", "fp32-ieee").ratios
+    (ratio,) = compared(clone(tmp_path, *both, *alone), "amp-bf16", "fp32-ieee").comparison.ratios
     assert (ratio.of.session, ratio.over.session, ratio.n) == (NEW, NEW, (5, 5))
     assert ratio.estimate == pytest.approx(1.5, rel=0.02)
 
 
 def test_a_batch_that_alone_tells_two_sessions_apart_is_what_they_are_compared_by(tmp_path):
     found = compared(clone(tmp_path, *runs(OLD, 0.01), *runs(NEW, 0.01, batch_size=40)), NEW, OLD)
-    assert len(found.ratios) == 1 and "  by batch: 40 | 20" in shown(found)
+    assert len(found.comparison.ratios) == 1 and "  by batch: 40 | 20" in shown(found)
 
 
 def test_two_sessions_of_one_framework_each_are_compared_by_framework():
     found = compare_named(analysis_here("20261123-f41240").trials, "20261123-f41240", "20261123-cccefa")
-    (ratio,) = found.ratios
+    (ratio,) = found.comparison.ratios
     ends = ratio.interval
     assert ends and (ratio.estimate, ends.low, ends.high) == pytest.approx((1.31, 1.12, 1.53), abs=0.005)
 
@@ -196,7 +199,7 @@ def test_with_three_blocks_a_side_nothing_is_assumed_of_the_hours(tmp_path):
         for made in (runs(OLD, 0.01, repeats=6), runs(NEW, 0.0111, driver="590.10", repeats=6))
         for place, one in enumerate(made)
     ]
-    (ratio,) = compared(clone(tmp_path, *both), NEW, OLD).ratios
+    (ratio,) = compared(clone(tmp_path, *both), NEW, OLD).comparison.ratios
     assert (ratio.order, ratio.assumed) == ("slower", ())
 
 

@@ -15,7 +15,6 @@ from report.compare.named_sides import NamedSides, compare_named
 from report.page import render
 from report.trials.reading import load
 from tests.helpers import records_builder as build
-from tests.helpers.here import analysis_here
 
 OLD, NEW = "20260130-bbbbbb", "20260131-aaaaaa"
 
@@ -166,13 +165,6 @@ def test_two_precisions_are_compared_within_the_newest_session_that_has_both(tmp
 def test_a_batch_that_alone_tells_two_sessions_apart_is_what_they_are_compared_by(tmp_path):
     found = compared(clone(tmp_path, *runs(OLD, 0.01), *runs(NEW, 0.01, batch_size=40)), NEW, OLD)
     assert len(found.comparison.ratios) == 1 and "  by batch: 40 | 20" in shown(found)
-
-
-def test_two_sessions_of_one_framework_each_are_compared_by_framework():
-    found = compare_named(analysis_here("20261123-f41240").trials, "20261123-f41240", "20261123-cccefa")
-    (ratio,) = found.comparison.ratios
-    ends = ratio.interval
-    assert ends and (ratio.estimate, ends.low, ends.high) == pytest.approx((1.31, 1.12, 1.53), abs=0.005)
 
 
 def test_the_gate_says_no_where_the_upper_end_lies_below_and_what_loss_it_would_have_seen(updated, capsys):

@@ -59,9 +59,7 @@ def relock_own(root: Path, *, run: CommandRunner = run_quietly, only: Sequence[s
     before = lock_packages(lock) if lock.exists() else {}
     line = [find_uv(), "pip", "compile", str(root / "pyproject.toml"), "--extra", "test", "--universal"]
     line += ["--python-version", "3.11", *_HASHED, "--output-file", str(lock)]
-    for pin in only:
-        line += ["--upgrade-package", pin]
-    done = run(line if only else [*line, "--upgrade"])
+    done = run([*line, *_upgrades(only)])
     if done.returncode:
         raise uv_error("pyproject.toml", "3.11", done.stderr)
     return version_changes(before, lock_packages(lock))
@@ -81,10 +79,7 @@ def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
     """Return what uv is asked for each Python: hashes of every file of a version, no address or path."""
     requirements = str(root / "docker" / image.requirements)
     line = ["env", *image.sources.settings()] if image.sources and image.sources.variables else []
-    line += uv_line(image, requirements)
-    line += [] if only else ["--upgrade"]
-    for pin in only:
-        line += ["--upgrade-package", pin]
+    line += [*uv_line(image, requirements), *_upgrades(only)]
     if image.sources:
         line += ["--build-constraints", requirements]
     for name in image.sources.packages if image.sources else ():
@@ -92,6 +87,10 @@ def _compile_line(image: Image, root: Path, only: Sequence[str]) -> list[str]:
     for package in image.channel.packages if image.channel else ():
         line += ["--no-emit-package", package.name]
     return line
+
+
+def _upgrades(only: Sequence[str]) -> list[str]:
+    return [part for pin in only for part in ("--upgrade-package", pin)] or ["--upgrade"]
 
 
 def hashed_pin(pin: str, sha256: Iterable[str]) -> str:

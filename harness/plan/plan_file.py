@@ -247,7 +247,6 @@ def _add_program(measure: Measure, programs: Mapping[str, Program], size: Size, 
     changes = {
         "images": measure.images or program.images,
         "data": measure.data or (program.input.data if program.input else None),
-        "timeout_seconds": measure.timeout_seconds or program.timeout_seconds,
     }
     return measure.model_copy(update=changes)
 

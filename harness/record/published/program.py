@@ -136,7 +136,6 @@ class Program(Model):
     options: dict[str, OptionValue] = {}
     """What a plan's `options` may change, by their names in the command."""
     on: dict[DeviceKind, DeviceOverride] = {}
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     steps: str | None = None
     """The option that says how many steps a whole run has, where its lines do not say it."""
     samples_per_step: Annotated[tuple[str, ...], Field(min_length=1)]

@@ -35,11 +35,11 @@ def loaded(folder, text=PLAN, **told):
     return plan_file.load_plan(folder, "mine")
 
 
-def test_a_program_brings_its_images_data_and_time_limit_unless_the_measure_says_other(tmp_path):
+def test_a_program_brings_its_images_and_data_unless_the_measure_says_other(tmp_path):
     given = {"data": "tiny-shakespeare", "file": "a/b", "at": "b"}
-    found = loaded(tmp_path, data="real", input=given, timeout_seconds=5.0, images=["era-2019"])
+    found = loaded(tmp_path, data="real", input=given, images=["era-2019"])
     (measure,) = found.measure
-    assert (measure.images, measure.data, measure.timeout_seconds) == (("era-2019",), "tiny-shakespeare", 5.0)
+    assert (measure.images, measure.data) == (("era-2019",), "tiny-shakespeare")
     assert plan_file.plan_datasets(found, "cpu") == ("tiny-shakespeare",)
     context = PlanContext("cpu", "era-2019", None, {"tiny-shakespeare": "real"}, {})
     trials = [item.trial for item in plan_file.plan_trials(found, context, 1)]

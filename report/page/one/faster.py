@@ -205,7 +205,7 @@ def _class_headline(view: ComparedView) -> Sentence:
 def _picture(view: ComparedView, analysis: Analysis, systems: Systems) -> Picture | None:
     if not view.ratios:
         every = ((at, cell) for work in view.works for at, cell in enumerate(work.of.cells) if cell)
-        return _speeds_picture([(view.sides[at].name, cell) for at, cell in every], systems, analysis)
+        return _speeds_picture([(view.sides[at].name, cell) for at, cell in every], systems)
     if view.comparison.factor == "gpus" and (curve := scaling_panel(view.comparison, view.sides)):
         return panels_picture((curve,), "scaling")
     if view.many and not view.ordered:
@@ -361,7 +361,7 @@ def _speeds_page(analysis: Analysis, systems: Systems) -> AnswerPage:
         data["invalid"] = sum(trial.verdict == "invalid" for trial in analysis.own)
     return AnswerPage(
         headline=Sentence("alone" if cells else "all-invalid", data),
-        picture=_speeds_picture(table, systems, analysis) if cells else None,
+        picture=_speeds_picture(table, systems) if cells else None,
         template="speeds",
         table=table,
         notes=(Sentence("speeds-sure", {"runs": runs_of(cells, settled=True)}), limiting_shares(cells)),
@@ -379,25 +379,14 @@ def _runs_apart(cell: Cell) -> Quantity | None:
     return replace(found, low=min(runs), high=max(runs))
 
 
-def _speeds_picture(table: Sequence[tuple[str, Cell]], systems: Systems, analysis: Analysis) -> Picture:
-    """Return the times beside published ones; where there are none, the speeds from zero by their unit."""
-    beside, key = published_times(analysis), key_of_systems(systems.own)
-    timed = [(name, cell) for name, cell in table if cell.seconds.mean and beside.get(id(cell))]
-    if timed:
-        rows = []
-        for name, cell in timed:
-            seconds = cell.seconds.mean or 1.0
-            mark = Mark(1.0, look=look_of(cell, "protocol_seconds"), slot=systems.of(cell).slot)
-            rows.append(ScaleRow(name, (mark,), text=figure_text(seconds, "seconds"), small="1.00"))
-            rows += [published_row(claim, seconds, loader=loader) for claim, loader in beside[id(cell)]]
-        return rows_picture(
-            ScaleRows((RowGroup("", tuple(rows[:MOST_ROWS])),), "here = 1.00", key), "published"
-        )
+def _speeds_picture(table: Sequence[tuple[str, Cell]], systems: Systems) -> Picture:
+    """Return the speeds from zero by their unit; figures that others published stand below."""
     groups = tuple(
         RowGroup(unit, tuple(_speed_row(name, cell, systems) for name, cell in members[:MOST_ROWS]))
         for unit, members in grouped_by(table, lambda each: rate_unit(each[1])).items()
     )
-    return rows_picture(ScaleRows(groups, key=key, reference=None), "speeds")
+    chart = ScaleRows(groups, key=key_of_systems(systems.own), reference=None)
+    return rows_picture(chart, "speeds")
 
 
 def _speed_row(name: str, cell: Cell, systems: Systems) -> ScaleRow:

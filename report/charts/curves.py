@@ -69,14 +69,13 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of lines; `ticks` across may be given with their labels, else they are round or `doubling`."""
+    """A panel of lines; where `ticks` across are given with their labels, equal steps multiply."""
 
     title: str
     note: str
     lines: tuple[CurveLine, ...]
     form: Form = "number"
     zero: bool = True
-    doubling: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
 
     def height(self, width: float) -> float:
@@ -118,7 +117,7 @@ class CurvePanel:
 
     def _ends_across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
         xs = [x for line in lines for x, _ in line.finite_points()] + [x for x, _ in self.ticks]
-        if self.doubling:
+        if self.ticks:
             return min(xs) / 1.12, max(xs) * 1.12, True
         low, high = min(xs), max(xs)
         return low, high if high > low else low + 1.0, False
@@ -129,7 +128,7 @@ class CurvePanel:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite_points()]
         low, high, _ = plot.values
-        found = sorted(set(xs)) if self.doubling else linear_ticks(xs, zero=False, most=5)
+        found = linear_ticks(xs, zero=False, most=5)
         ticks = self.ticks or [(tick, tick_text(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:

@@ -107,9 +107,9 @@ class RowGroup:
 class ScaleRows:
     """Groups of rows on one scale, of bars from zero or of `dots`; `axis` says what it shows.
 
-    The line at `reference` is firm. Of dots the scale need not begin at `zero`, and equal steps may
-    `multiply`. `ticks` may be given with their labels. Each group of bars has a scale of its own, without
-    ticks, where one bar is over FAR_APART times another, and where they share neither `axis` nor `reference`.
+    The line at `reference` is firm. Of dots equal steps multiply. `ticks` may be given with their labels.
+    Each group of bars has a scale of its own, without ticks, where one bar is over FAR_APART times another,
+    and where they share neither `axis` nor `reference`.
     """
 
     groups: tuple[RowGroup, ...]
@@ -117,8 +117,6 @@ class ScaleRows:
     key: tuple[KeyEntry, ...] = ()
     dots: bool = False
     reference: float | None = 1.0
-    zero: bool = True
-    multiply: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -230,11 +228,11 @@ class _Picture:
         at = [tick for tick, _ in self.ticks]
         room = LARGE / 2 if self.chart.dots else 0.0
         edges = self.left + room, self.right - room
-        if not self.chart.dots or (self.chart.zero and not self.chart.multiply):
+        if not self.chart.dots:
             return _Scale(*edges, 0.0, max([*values, *ends, *(t for t, _ in self.chart.ticks)]) or 1.0)
         both = [*values, *ends, *at]
         low, high = min(both), max(both)
-        return _Scale(*edges, low, high if high > low else 2 * low, self.chart.multiply)
+        return _Scale(*edges, low, high if high > low else 2 * low, multiplies=True)
 
     def _ticks(self) -> tuple[tuple[float, str], ...]:
         chart = self.chart
@@ -244,10 +242,9 @@ class _Picture:
         values += _range_ends(chart.groups, LONGEST_RANGE * max(values))
         values += [chart.reference] if chart.dots and chart.reference else []
         most = 6 if self.beside else 4
-        zero = chart.zero and not chart.multiply
-        wide = chart.multiply and max(values) > WIDE_SCALE * min(values)
-        found = times_ticks(values) if wide else linear_ticks(values, zero=zero, most=most)
-        kept = [tick for tick in found if not chart.zero or chart.multiply or tick <= 1.001 * max(values)]
+        wide = chart.dots and max(values) > WIDE_SCALE * min(values)
+        found = times_ticks(values) if wide else linear_ticks(values, zero=not chart.dots, most=most)
+        kept = [tick for tick in found if chart.dots or tick <= 1.001 * max(values)]
         return tuple((tick, tick_text(tick, "number")) for tick in kept)
 
     def _heading(self, group: RowGroup) -> float:

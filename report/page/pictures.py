@@ -209,4 +209,4 @@ def scaling_panel(comparison: Comparison, sides: Sequence[NamedSystem]) -> Curve
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
     ideal = CurveLine("ideal", bent, published=True)
     note = "times as fast as one; logarithmic across"
-    return CurvePanel("", note, (ideal, *lines[:MOST_LINES]), "times", doubling=True, ticks=ticks)
+    return CurvePanel("", note, (ideal, *lines[:MOST_LINES]), "times", ticks=ticks)

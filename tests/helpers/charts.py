@@ -74,7 +74,7 @@ def many_machines(count: int, spread: float = 2.0) -> ScaleRows:
     )
     named = (replace(mark, label=f"Core i7-{n}" if n in (0, own) else "") for n, mark in enumerate(marks))
     rows = ScaleRow("Both works", tuple(named)), ScaleRow("LSTM", marks)
-    return ScaleRows((RowGroup("", rows),), "fastest = 1.00", dots=True, multiply=True)
+    return ScaleRows((RowGroup("", rows),), "fastest = 1.00", dots=True)
 
 
 CHECK = ScaleRows(
@@ -105,7 +105,6 @@ TWINS = ScaleRows(
     ),
     "times as fast",
     dots=True,
-    zero=False,
 )
 
 
@@ -153,7 +152,7 @@ BY_BATCH = CurvePanel(
         CurveLine("fp32", ((16.0, 1200.0), (32.0, 2000.0)), 0),
         CurveLine("fp16", ((16.0, 1500.0), (128.0, 4100.0)), 1),
     ),
-    doubling=True,
+    ticks=((16.0, "16"), (32.0, "32"), (128.0, "128")),
 )
 
 

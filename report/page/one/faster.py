@@ -274,9 +274,7 @@ def _strip_picture(view: ComparedView) -> Picture:
     name = works[0] if len(works) == 1 else f"{text.count(len(works), 'work')}, their mean"
     group = RowGroup("", (ScaleRow(name, marks),))
     alt = ", ".join(f"{side.name} {time.value:.2f}" for side, time in rows)
-    return Picture(
-        "lead", ScaleRows((group,), "fastest = 1.00", dots=True, multiply=True), f"{name}: {alt}", "strips"
-    )
+    return Picture("lead", ScaleRows((group,), "fastest = 1.00", dots=True), f"{name}: {alt}", "strips")
 
 
 # Chips and notes

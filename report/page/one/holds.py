@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from report import text
@@ -16,7 +16,6 @@ from report.page.one.answering import limiting_shares, runs_of
 from report.page.parts.verdicts import (
     AnswerRow,
     ClaimRow,
-    VerdictCounts,
     answer_rows,
     claim_rows,
     count_verdicts,
@@ -36,7 +35,8 @@ class HeldView:
     answers: tuple[AnswerRow, ...]
     programs: tuple[tuple[Cell, WorkRatio | None], ...]
     """Each published program, and how many times as fast ours trains the same work."""
-    counts: VerdictCounts
+    counts: Mapping[str, int]
+    """How many published figures have each answer."""
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
@@ -53,7 +53,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         template="holds",
         table=view,
         notes=(Sentence("holds-sure", {"runs": runs_of(cells), "rows": rows}), limiting_shares(cells)),
-        following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts.ways}),
+        following=Sentence("next-claims", {"commands": (JUDGE_MORE,), "waiting": view.counts["ways"]}),
         cells=cells,
         about={"programs": [text.clean(_program_name(cell), 40) for cell, _ in programs]},
     )
@@ -140,7 +140,7 @@ def _picture(view: HeldView) -> Picture | None:
         KeyEntry("projected, does not hold", "projected", 1),
         KeyEntry("it holds there", "band"),
     )
-    chart = ScaleRows(tuple(groups), "theirs = 1.00", key, dots=True, multiply=True)
+    chart = ScaleRows(tuple(groups), "theirs = 1.00", key, dots=True)
     return rows_picture(chart, "holds" if view.rows else "published")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.record import Claim
@@ -18,21 +18,18 @@ from report.page.parts.studies import StudyEntry, StudyFigure, StudyRow, figures
 from report.page.parts.verdicts import (
     AnswerRow,
     ClaimRow,
-    VerdictCounts,
     answer_rows,
     claim_rows,
     count_verdicts,
 )
 from report.page.pictures import LEAD, MOST_ROWS, groups_with_room, key_of_systems, look_of, rows_picture
-from report.page.values import NamedSystem, Picture, Quantity, Systems
+from report.page.values import Picture, Quantity, Systems
 from report.trials.key import DATA, FRAMEWORK, grouped_by
 
 MOST_BARS, MOST_IN_ROW, LEAST_ROWS = 24, 8, 3
 """Bars of a picture and of a row; rows that a picture has room for, where a study has as many."""
 MOST_ALONE = 6
 """Pictures of a page without records of its own."""
-BENEATH = ("debian_packages", "libc", "numpy", "python", "system")
-"""Versions that a row of a table has no room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +41,14 @@ class DrawnStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class StudySetup:
-    """What is behind the bars of one system or publication; `batches` are (precision, batch size)."""
-
-    system: NamedSystem | None
-    study: str
-    cards: tuple[str, ...]
-    software: str
-    batches: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StudyView:
-    """One study: who published it, its pictures, and the terms of what is in them."""
+    """One study: who published it, on which software, and its pictures."""
 
     name: str
     title: str
     source: str
+    software: tuple[str, ...]
     pictures: tuple[DrawnStudy, ...]
-    setups: tuple[StudySetup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +57,8 @@ class PublishedView:
 
     alone: bool
     """Whether nothing was measured here."""
-    counts: VerdictCounts
+    counts: Mapping[str, int]
+    """How many published figures have each answer."""
     rows: tuple[ClaimRow, ...]
     answers: tuple[AnswerRow, ...]
     """Figures of the same work on another card or other software."""
@@ -103,13 +90,14 @@ def _study_view(
 ) -> StudyView:
     claims = analysis.evidence.claims
     known = claims.study(study)
-    pictures = tuple(study_picture(figure, _picture_name(figure), systems) for figure in members)
+    sources = (entry.source for figure in members for row in figure.rows for entry in row.entries)
+    stacks = (source.stack for source in sources if isinstance(source, Claim) and source.stack)
     return StudyView(
         name=claims.study_name(study),
         title=known.title if known else "",
         source=known.source if known else "",
-        pictures=pictures,
-        setups=tuple(_setups([drawn.figure for drawn in pictures], analysis, systems)),
+        software=tuple(dict.fromkeys(text.clean(stack, 120) for stack in stacks)),
+        pictures=tuple(study_picture(figure, _picture_name(figure), systems) for figure in members),
     )
 
 
@@ -117,42 +105,6 @@ def _picture_name(figure: StudyFigure) -> str:
     """Return 'study-004-protocol-seconds', with what sets it apart from others of that metric."""
     apart = (str(value).replace("/", "-") for _, value in figure.apart if value is not None)
     return "-".join(("study", text.clean(figure.study, 40), figure.metric.replace("_", "-"), *apart))
-
-
-def _setups(figures: Sequence[StudyFigure], analysis: Analysis, systems: Systems) -> Iterable[StudySetup]:
-    """A row for each system, then one for each publication and its software."""
-    entries = [entry for figure in figures for row in figure.rows for entry in row.entries]
-    cells = {id(entry.source): entry.source for entry in entries if isinstance(entry.source, Cell)}
-    by_system = grouped_by(cells.values(), lambda cell: (systems.of(cell), software_of(cell)))
-    for (system, software), alike in by_system.items():
-        yield StudySetup(
-            system=system,
-            study="",
-            cards=(),
-            software=software,
-            batches=_batches((cell.key.precision, cell.key.batch_size) for cell in alike),
-        )
-    claims = [entry.source for entry in entries if isinstance(entry.source, Claim)]
-    for (study, stack), same in grouped_by(claims, lambda claim: (claim.study, claim.stack)).items():
-        cards = (text.short_card(claim.of.card) for claim in same if claim.of.card)
-        yield StudySetup(
-            system=None,
-            study=analysis.evidence.claims.study_name(study),
-            cards=tuple(dict.fromkeys(cards)),
-            software=text.clean(stack or "", 120),
-            batches=_batches((claim.of.precision or "", claim.of.batch_size) for claim in same),
-        )
-
-
-def software_of(cell: Cell) -> str:
-    """The framework's and its libraries' versions, and the driver."""
-    parts = [f"{name} {value}" for name, value in cell.stack.versions if value and name not in BENEATH]
-    parts += [f"driver {cell.stack.driver}"] if cell.stack.driver else []
-    return text.clean(", ".join(parts) or cell.stack.image, 120)
-
-
-def _batches(pairs: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
-    return tuple(dict.fromkeys((precision, size) for precision, size in pairs if size is not None))
 
 
 # Pictures

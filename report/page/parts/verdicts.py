@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -74,28 +74,6 @@ class AnswerRow:
         return self.answer.claim
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictCounts:
-    """How many claims have each outcome. `software` and `another` did the same work, compared by a ratio.
-
-    `ways` need one more command here, `cards` another card.
-    """
-
-    holds: int
-    fails: int
-    open: int
-    software: int
-    another: int
-    ways: int
-    cards: int
-    others: int
-
-    @property
-    def met(self) -> int:
-        """Claims that met a record."""
-        return self.holds + self.fails + self.open
-
-
 def claim_rows(analysis: Analysis) -> tuple[ClaimRow, ...]:
     """The claims that met what was measured on this page, counts of parameters last.
 
@@ -141,23 +119,25 @@ def _answer_row(answer: Answer, analysis: Analysis) -> AnswerRow:
 
 def count_verdicts(
     analysis: Analysis, rows: Sequence[ClaimRow], answers: Sequence[AnswerRow]
-) -> VerdictCounts:
-    """How many claims have which answer on this page, and what the others need."""
-    states = Counter(row.state for row in rows)
+) -> Mapping[str, int]:
+    """Return how many claims have which answer on this page, and what the others need.
+
+    `met` have a verdict: they hold, fail, or are open. `ways` need one more command, `cards` another card.
+    """
+    states: Counter[str] = Counter(row.state for row in rows)
     beside = Counter(row.answer.state for row in answers)
-    barriers = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
-    cards = barriers["card"] + barriers["cards"] + barriers["gpu"]
+    needs = Counter(one.obstacle.kind for one in analysis.answers if one.obstacle)
+    cards = needs["card"] + needs["cards"] + needs["gpu"]
     ways = sum(one.state == "not measured yet" for one in analysis.answers)
-    return VerdictCounts(
-        states["holds"],
-        states["fails"],
-        states["open"],
-        beside["on other software"],
-        beside["on another card"],
-        ways,
-        cards,
-        len(analysis.answers) - len(rows) - len(answers) - ways - cards,
-    )
+    return {
+        **{state: states[state] for state in ORDER},
+        "met": len(rows),
+        "software": beside["on other software"],
+        "another": beside["on another card"],
+        "ways": ways,
+        "cards": cards,
+        "others": len(analysis.answers) - len(rows) - len(answers) - ways - cards,
+    }
 
 
 def _claim_row(judged: Judged, analysis: Analysis) -> ClaimRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -118,6 +119,10 @@ def run_session(
         ]
         if not lacking or repeated_fault(ran):
             break
+        if opened.looks and (alone := _lone_trials(lacking)):
+            opened = session.without_trials(opened, alone, "what it takes turns with has ended")
+            store.write_session(ready.root, opened)
+            continue
         if enough := answer(records):
             opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
             break
@@ -138,6 +143,12 @@ def run_session(
             store.write_session(ready.root, opened)
         ran += made
     return _run_outcome(ready, opened, ran)
+
+
+def _lone_trials(lacking: Sequence[missing.Missing]) -> frozenset[str]:
+    """Return the ids of trials whose repeat lacks no other: what they measure alone is no turn of two."""
+    repeats = Counter(item.trial.repeat for item in lacking)
+    return frozenset(item.trial.id for item in lacking if repeats[item.trial.repeat] == 1)
 
 
 def _fits_budget(
@@ -311,10 +322,7 @@ def _wait_for_turns(
         time.sleep(POLL_SECONDS)
     reasons = [found.message for work in works if (found := assemble.read_failure(work / "out"))]
     for handle, work in handles:
-        engine.stop(handle, work)
-        engine.forget(handle, work)
-        recorder.stop_sampling(work)
-        shutil.rmtree(work, ignore_errors=True)
+        _remove_attempt(engine, handle, work)
     watcher.say(f"{NO_TURNS}: {reasons[0] if reasons else 'one was ended from outside'}")
     return False
 
@@ -355,13 +363,18 @@ def _stop_on_interrupt(ready: ReadyRun, started: Started, work: Path) -> Iterato
     try:
         yield
     except KeyboardInterrupt:
-        handle = ready.setup.engine.find(started.name, work)
-        if handle is not None:
-            ready.setup.engine.stop(handle, work)
-            ready.setup.engine.forget(handle, work)
-        recorder.stop_sampling(work)
-        shutil.rmtree(work, ignore_errors=True)
+        engine = ready.setup.engine
+        _remove_attempt(engine, engine.find(started.name, work), work)
         raise
+
+
+def _remove_attempt(engine: Engine, handle: Handle | None, work: Path) -> None:
+    """Stop an attempt and leave nothing of it."""
+    if handle is not None:
+        engine.stop(handle, work)
+        engine.forget(handle, work)
+    recorder.stop_sampling(work)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
@@ -396,9 +409,18 @@ def _waits_for_links(trial: TrialSpec) -> bool:
 
 
 def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list[Record]:
-    """Return the records of what an earlier process left: waited for, collected, or written as failed."""
+    """Return the records of what an earlier process left: waited for, collected, or written as failed.
+
+    Two that take turns are removed and start again together, unless both have measured.
+    """
     taken: list[Record] = []
-    for begun, work in read_attempts(ready.root, opened.id):
+    attempts = [*read_attempts(ready.root, opened.id)]
+    if opened.looks and not all((work / "out" / assemble.MEASUREMENT).is_file() for _, work in attempts):
+        for begun, work in attempts:
+            engine = ready.setup.engine
+            _remove_attempt(engine, begun.handle or engine.find(begun.started.name, work), work)
+        return []
+    for begun, work in attempts:
         started = begun.started
         name = store.record_name(started.trial.id, started.attempt)
         if (store.session_folder(ready.root, opened) / name).exists():

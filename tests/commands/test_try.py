@@ -254,7 +254,7 @@ def test_two_commands_take_turns_and_the_report_has_their_very_range(folder, roo
     records = [stored.record for stored in store.session_records(root, session)]
     assert session.looks == SLICED_LOOKS and len(records) in [2 * look for look in SLICED_LOOKS]
     assert all(record.measurement.own.slices % 2 == 0 for record in records)
-    assert 1.5 < said["low"] < said["ratio"] < said["high"]
+    assert said["low"] < said["ratio"] < said["high"] and said["ratio"] > 1.5
     cells = cells_of([trial_of(stored) for stored in store.session_records(root, session)])
     fast, slow = sorted(cells, key=lambda cell: cell.key.model)
     found = work_ratio(fast, slow, "throughput", ()).interval
@@ -281,21 +281,52 @@ with clone.unwatched():
 """
 
 
-def test_a_harness_that_is_killed_leaves_nothing_that_stands_still(folder, root, short_slices):
-    def trials():
-        return [
-            each
-            for each in psutil.process_iter(["cmdline"])
-            if str(root) in " ".join(each.info["cmdline"] or [])
-        ]
+def trials_of(root):
+    listed = psutil.process_iter(["cmdline"])
+    return [each for each in listed if str(root) in " ".join(each.info["cmdline"] or [])]
 
+
+def kill_harness(folder, root):
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-c", KILLED, root], cwd=folder, env=environ) as harness:
         assert wait_for(lambda: len([*root.glob("results/.state/work/*/*/out/turns.txt")]) == 2)
         harness.kill()
+
+
+def test_a_harness_that_is_killed_leaves_nothing_that_stands_still(folder, root, short_slices):
+    kill_harness(folder, root)
     begun = [*root.glob("results/.state/work/*/*")]
-    assert wait_for(lambda: not trials(), 60), "both went on by turns, and ended"
+    assert wait_for(lambda: not trials_of(root), 60), "both went on by turns, and ended"
     assert all((work / "out" / "measurement.json").is_file() for work in begun)
+
+
+def end_after(most):
+    """Let a line run no trial once its session has so many records."""
+    return lambda self, trial, records: math.inf if len(records) >= most else 0.0
+
+
+def test_two_of_which_one_was_killed_start_anew(folder, root, short_slices, monkeypatch):
+    kill_harness(folder, root)
+    trials_of(root)[0].kill()
+    monkeypatch.setattr(TryWatcher, "estimate", end_after(2))
+    outcome = try_program(root, HERE, TWO)
+    records = [stored.record for stored in store.session_records(root, outcome.session)]
+    assert [record.attempt for record in records] == [1, 1]
+    assert all(record.measurement.own.slices for record in records)
+
+
+def test_after_an_interrupt_between_two_records_no_side_runs_alone(folder, root, short_slices, monkeypatch):
+    def interrupt(self, record):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(TryWatcher, "trial_ends", interrupt)
+        try_program(root, HERE, TWO)
+    monkeypatch.setattr(TryWatcher, "estimate", end_after(3))
+    outcome = try_program(root, HERE, TWO)
+    records = [stored.record for stored in store.session_records(root, outcome.session)]
+    assert sorted(record.trial.repeat for record in records) == [1, 2, 2]
+    assert all(record.measurement.own.slices for record in records)
 
 
 def test_the_same_line_goes_on_with_its_session(folder, root, monkeypatch):

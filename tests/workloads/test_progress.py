@@ -100,6 +100,16 @@ def test_rows_of_unequal_steps_count_by_their_own_numbers():
     assert sum(found.blocks) / len(found.blocks) / found.together == pytest.approx(0.25)
 
 
+def test_lines_that_are_read_at_once_after_a_pause_count_no_steps_without_time():
+    reader = progress.ProgressReader()
+    for count, at in enumerate([0.0, 1.0, 2.0, 9.0, 9.0, 9.0, 10.0, 11.0, 11.0, 13.0]):
+        if at == 9.0 and count == 3:
+            reader.interrupt()
+        reader.hear(f"step {count} loss 2", at)
+    rows = reader.training.rows
+    assert sum(row.steps for row in rows) == sum(row.end - row.begin for row in rows) == 6
+
+
 def test_two_counts_that_are_alike_are_both_shown_and_none_is_taken():
     lines = [line for n in range(10) for line in (f"D step {n} loss 1.{n}", f"G step {n + 500} loss 2.{n}")]
     reader = read(lines)

@@ -96,7 +96,9 @@ class Counter:
             return
         self.rises += 1
         self.seconds += at - last[1]
-        if not interrupted:
+        # Of lines read at once after an interruption the last one begins: their steps were made before it.
+        begun = at > last[1] or (self.rows and self.rows[-1].end == at)
+        if begun and not interrupted:
             self.rows.append(Row(last[1], at, value - last[0], line))
 
 

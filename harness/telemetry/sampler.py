@@ -95,15 +95,26 @@ class Sampler:
 
 
 class TrialProcesses:
-    """The process ids of the trial: the given ones, and all that they started."""
+    """The process ids of the trial: the given ones, what a file names, and all that they started."""
 
-    def __init__(self, pids: list[int], unknown: str | None = None) -> None:
-        self._named = {*pids, os.getpid()}
-        self.unknown_because = unknown or (None if pids else "no process was named as the trial's own")
+    def __init__(self, pids: list[int], file: Path | None = None, unknown: str | None = None) -> None:
+        self._named = set(pids)
+        self._file = file
+        self.unknown_because = unknown or (
+            None if pids or file else "no process was named as the trial's own"
+        )
 
     def among(self, pids: set[int]) -> set[int]:
         """Return which of `pids` belong to the trial, by their line of parents."""
-        return {pid for pid in pids if self._named & _line_of_parents(pid)}
+        roots = self._named | self._from_file() | {os.getpid()}
+        return {pid for pid in pids if roots & _line_of_parents(pid)}
+
+    def _from_file(self) -> set[int]:
+        try:
+            words = self._file.read_text(encoding="ascii").split() if self._file else []
+        except OSError:
+            return set()
+        return {int(word) for word in words if word.isdigit()}
 
 
 def _line_of_parents(pid: int) -> set[int]:
@@ -226,6 +237,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
         "--cards", type=_words, help="UUIDs, hashed UUIDs or indices, by commas; all if it is left out"
     )
     parser.add_argument("--pids", type=_words, default=[], help="the trial's own processes, by commas")
+    parser.add_argument("--pids-file", type=Path, help="a file that names them, read again at every sample")
     parser.add_argument("--inside", action="store_true", help="in a container: other processes are not seen")
     parser.add_argument("--parent", type=int, help="end with this process")
     parser.add_argument("--stop-file", type=Path, help="end when this file is there")
@@ -237,7 +249,7 @@ def main(arguments: list[str]) -> int:
     given = options(arguments)
     ending = Ending(given.parent, given.stop_file)
     unseen = "other processes cannot be seen from inside a container" if given.inside else None
-    ours = TrialProcesses([int(word) for word in given.pids], unseen)
+    ours = TrialProcesses([int(word) for word in given.pids], given.pids_file, unseen)
     cards = find_cards(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:

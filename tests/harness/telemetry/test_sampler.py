@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 
 from harness.telemetry import sampler
 from harness.telemetry.reader import read_telemetry
+from tests.helpers import ROOT
 
 PROGRAM = (sys.executable, "-m", sampler.__name__)
 
@@ -64,3 +66,9 @@ def test_a_child_of_the_trial_is_the_trial_s_own():
     finally:
         child.kill()
         child.wait()
+
+
+def test_every_word_of_a_job_s_line_is_an_option_of_the_program():
+    script = (ROOT / "tests" / "golden" / "slurm_venv_2_gpus.sh").read_text()
+    line = script.partition(f"-m {sampler.__name__}")[2].partition(">")[0].replace("\\\n", "")
+    assert sampler.options(shlex.split(line.replace("$$", "1"))).pids_file is not None

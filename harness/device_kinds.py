@@ -24,14 +24,12 @@ class DeviceTraits:
     """The variable by which a process sees some of its devices alone."""
     id_prefix: str = ""
     """What the variable has before a device's own id."""
-    apptainer: tuple[str, ...] = ()
-    """The options that give its devices to Apptainer's containers."""
 
 
 DEVICE_KINDS: Mapping[DeviceKind, DeviceTraits] = {
     "cpu": DeviceTraits(None, 10.0, 8.0, "CUDA_VISIBLE_DEVICES"),
-    "cuda": DeviceTraits("NVIDIA", 20.0, 50.0, "CUDA_VISIBLE_DEVICES", apptainer=("--nv",)),
-    "rocm": DeviceTraits("AMD", 40.0, 50.0, "ROCR_VISIBLE_DEVICES", "GPU-", ("--rocm",)),
+    "cuda": DeviceTraits("NVIDIA", 20.0, 50.0, "CUDA_VISIBLE_DEVICES"),
+    "rocm": DeviceTraits("AMD", 40.0, 50.0, "ROCR_VISIBLE_DEVICES", "GPU-"),
 }
 
 BY_VENDOR: Mapping[str, DeviceKind] = {row.vendor: kind for kind, row in DEVICE_KINDS.items() if row.vendor}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-EngineName = Literal["docker", "podman", "apptainer", "venv", "here", "slurm", "fake"]
+EngineName = Literal["docker", "podman", "venv", "here", "slurm", "fake"]
 ContainerEngine = Literal["docker", "podman"]
 
 
@@ -32,7 +32,6 @@ class EngineKind:
 ENGINES: Mapping[EngineName, EngineKind] = {
     "docker": EngineKind("Docker Engine", build_seconds=180.0),
     "podman": EngineKind("Podman", build_seconds=300.0),
-    "apptainer": EngineKind("Apptainer"),
     "venv": EngineKind("a virtual environment", build_seconds=90.0, on_host=True),
     "here": EngineKind("the image around us", on_host=True),
     "slurm": EngineKind("SLURM", asked_for=False, in_order=False),

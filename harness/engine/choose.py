@@ -16,9 +16,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.context.config import get_current_context_name
 from docker.context.context import Context
 
-from harness.engine import apptainer
 from harness.engine.api_errors import engine_errors
-from harness.engine.apptainer import ApptainerEngine
 from harness.engine.container import DeviceRequest
 from harness.engine.docker import DockerEngine
 from harness.engine.facts import Connection
@@ -65,8 +63,6 @@ def choose_engine(
     if choice == "venv" or settings.python is not None:
         return venv_engine(root, settings, passed), (_no_container_note("it was asked for"),)
     building = build_settings(settings, root=root, environ=environ)
-    if choice == "apptainer":
-        return ApptainerEngine(root, apptainer.require_client(environ), building, passed), ()
     alone = venv_refusal(image) and (architecture is None or image.runs_on(architecture))
     engine: DockerEngine | None = None
     reason: str | None = None

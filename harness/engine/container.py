@@ -79,7 +79,6 @@ class RunSpec:
     """What starts the trial in its image."""
     image_id: str | None = None
     interpreter: Path | None = None
-    sif: Path | None = None
     user: User = field(default_factory=User)
     userns_host: bool = False
     """The engine remaps users, and the trial's own folders belong to no user that it would map to."""
@@ -221,32 +220,27 @@ def _device_options(device: DeviceRequest, *, keep_id: bool) -> dict[str, Any]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """One folder of the host's as a container sees it."""
-
-    source: Path
-    target: str
-    read_only: bool
-
-
-def trial_mounts(spec: RunSpec) -> tuple[Mount, ...]:
-    """Return the folders of one trial in a container."""
-    return (
-        Mount(spec.folders.input, "/in", read_only=True),
-        Mount(spec.folders.output, "/out", read_only=False),
-        *(Mount(folder, f"/data/{name}", read_only=True) for name, folder in spec.folders.data),
-        Mount(spec.folders.cache, "/cache", read_only=False),
-        Mount(spec.folders.workloads, "/workloads", read_only=True),
+def _mounts(folders: TrialFolders) -> list[dict[str, Any]]:
+    """Return a trial's folders as its container sees them."""
+    rows = (
+        (folders.input, "/in", True),
+        (folders.output, "/out", False),
+        *((folder, f"/data/{name}", True) for name, folder in folders.data),
+        (folders.cache, "/cache", False),
+        (folders.workloads, "/workloads", True),
     )
+    return [
+        {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": read_only}
+        for source, target, read_only in rows
+    ]
 
 
-def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str, str]:
-    """Return a trial's variables in a container, which with `own_devices` holds its CUDA devices alone."""
+def _container_variables(spec: RunSpec) -> dict[str, str]:
+    """Return a trial's variables in a container, which holds its CUDA devices alone."""
     variables = _variables(spec, _INSIDE, data="/data", home="/tmp")
     if spec.device.kind != "cpu":
         # Inside, the user's own indices would mean other cards: only those of the trial are shown.
-        variables |= _visibility_variables(spec.device, inside=own_devices)
+        variables |= _visibility_variables(spec.device, inside=True)
     if spec.device.cdi:
         # NVIDIA's runtime, where it is the default, would add all cards, as our images ask of it.
         variables["NVIDIA_VISIBLE_DEVICES"] = "void"
@@ -255,14 +249,11 @@ def container_variables(spec: RunSpec, *, own_devices: bool = True) -> dict[str,
 
 def container_config(spec: RunSpec) -> dict[str, Any]:
     """Return the whole body of the Docker Engine API's container creation for one trial."""
-    environment = container_variables(spec)
+    environment = _container_variables(spec)
     host = {
         "NetworkMode": "none",
         "ReadonlyRootfs": not spec.writable_root,
-        "Mounts": [
-            {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": mount.read_only}
-            for mount in trial_mounts(spec)
-        ],
+        "Mounts": _mounts(spec.folders),
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
         "ShmSize": shared_memory_bytes(spec.trial),
         "CapDrop": ["ALL"],

@@ -48,7 +48,6 @@ class Built:
 
     environment: Environment
     interpreter: Path | None = None
-    sif: Path | None = None
 
 
 class Say(Protocol):

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,9 +95,6 @@ class Processes:
             (data / name).unlink(missing_ok=True)
             (data / name).symlink_to(target.resolve(), target_is_directory=True)
         inside["GPUDYNO_DATA"] = str(data)
-        return self._begin(argv, inside, work)
-
-    def _begin(self, argv: Sequence[str], environment: Mapping[str, str], work: Path) -> Handle:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with (work / LOG).open("wb") as log:
             process = subprocess.Popen(
@@ -106,7 +103,7 @@ class Processes:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=work,
-                env={**inherited, **environment},
+                env={**inherited, **inside},
                 start_new_session=True,
             )
         _children[process.pid] = process

@@ -178,8 +178,8 @@ class Environment(Model):
     tag: str | None = None
     image_id: str | None = None
     """The digest of the image's configuration, which OCI and Docker name an image by."""
-    sif_sha256: str | None = None
-    """The hash of the file that Apptainer made of that image and ran."""
+    sif_sha256: Annotated[None, Field(exclude_if=lambda _: True)] = None
+    """Null: records had here the hash of a file made of the image, and none that is kept has one."""
     base: str | None = None
     base_digest: str | None = None
     base_digest_verified: bool = False

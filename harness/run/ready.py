@@ -116,7 +116,6 @@ class ReadyRun:
             program=stack.image.program,
             image_id=stack.built.environment.image_id,
             interpreter=stack.built.interpreter,
-            sif=stack.built.sif,
             user=self.setup.engine.user(),
             memory_bytes=self.setup.settings.memory_bytes,
             passed={**self.setup.passed, **stack.variables},

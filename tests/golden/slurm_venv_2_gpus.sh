@@ -26,7 +26,7 @@ trials=(
     convnet-r3-0123456789ab
 )
 attempts=(1 1 2)
-module load apptainer/1.3
+module load gcc/13.2
 
 # As in any other trial: what a module or a site preloads is not in the lock.
 unset LD_PRELOAD PYTHONPATH PYTHONHOME
@@ -90,14 +90,14 @@ look() {
 measure() {
     name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0}))
     work=$jobs/work/$name.a$attempt
-    mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
+    mkdir -p "$work/in" "$work/out" "$work/home"
     echo "gpudyno: $name.a$attempt begins"
     echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" >"$work/job"
     if look; then
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
         if [ ! -e "$warm/done" ]; then
-            mkdir -p "$warm/out" "$warm/home" "$warm/tmp" && run "$warm" >"$warm/log.txt" 2>&1
+            mkdir -p "$warm/out" "$warm/home" && run "$warm" >"$warm/log.txt" 2>&1
             touch "$warm/done"
             look
         fi

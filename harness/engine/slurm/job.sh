@@ -2,7 +2,6 @@
 # {{ batch.title }}
 # Written by `invoke submit`, which sends it by sbatch. To change the jobs of a site, edit its profile; to change all
 # jobs, edit the template harness/engine/slurm/job.sh; to change these alone, edit this file and send it yourself.
-{% set runtime, kind = site.runtime, batch.spec.device.kind -%}
 {% for option in options -%}
 #SBATCH {{ option }}
 {% endfor %}
@@ -28,18 +27,7 @@ unset LD_PRELOAD PYTHONPATH PYTHONHOME
 task='
 mkdir -p "$TMPDIR"
 [ "${SLURM_NODEID:-0}" != 0 ] || echo $$ >>"$GPUDYNO_PIDS"
-{%- if runtime == "apptainer" %}
-export APPTAINER_WORKDIR=$TMPDIR
-{%- if placed.nodes > 1 %}
-[ ! -d /dev/infiniband ] || export APPTAINER_BIND=${APPTAINER_BIND:+$APPTAINER_BIND,}/dev/infiniband
-{%- endif %}
-export APPTAINERENV_GPUDYNO_NODE=${SLURM_NODEID:-0}
-for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES; do
-    [ -z "${!name:-}" ] || export "APPTAINERENV_$name=${!name}"
-done
-{%- else %}
 export GPUDYNO_NODE=${SLURM_NODEID:-0}
-{%- endif %}
 "$@"
 code=$?
 rm -rf "$TMPDIR"
@@ -49,7 +37,7 @@ exit "$code"
 # The trial itself, in the work folder that is given.
 run() (
     work=$1
-{%- for name, folder in batch.spec.folders.data if runtime == "none" %}
+{%- for name, folder in batch.spec.folders.data %}
     mkdir -p "$work/data" && ln -sfn {{ folder | quoted }} "$work/data/"{{ name | quoted }}
 {%- endfor %}
 {%- for name, value in variables | dictsort(case_sensitive=true) %}
@@ -71,7 +59,7 @@ look() {
 measure() {
     name=$1 attempt=$(($2 + ${SLURM_RESTART_COUNT:-0}))
     work=$jobs/work/$name.a$attempt
-    mkdir -p "$work/in" "$work/out" "$work/home" "$work/tmp"
+    mkdir -p "$work/in" "$work/out" "$work/home"
     echo "gpudyno: $name.a$attempt begins"
     echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}" >"$work/job"
     if look; then
@@ -79,12 +67,12 @@ measure() {
         # Compilers fill their caches first, by a short trial that no record has.
         warm=$jobs/work/$name.warm
         if [ ! -e "$warm/done" ]; then
-            mkdir -p "$warm/out" "$warm/home" "$warm/tmp" && run "$warm" >"$warm/log.txt" 2>&1
+            mkdir -p "$warm/out" "$warm/home" && run "$warm" >"$warm/log.txt" 2>&1
             touch "$warm/done"
             look
         fi
 {%- endif %}
-        "$python" -m harness.telemetry.sampler "$work/telemetry.jsonl" --kind {{ kind }} --cards "$(<"$work/cards")" \
+        "$python" -m harness.telemetry.sampler "$work/telemetry.jsonl" --kind {{ batch.spec.device.kind }} --cards "$(<"$work/cards")" \
             --pids-file "$work/out/pids" --stop-file "$work/telemetry.stop" --parent $$ >/dev/null 2>&1 &
         sampler=$!
         run "$work" >"$work/log.txt" 2>&1 &

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 
 from harness.engine import container
-from harness.engine.apptainer import exec_line
 from harness.engine.container import RunSpec
 from harness.engine.slurm.scheduler import ClusterJob
 from harness.engine.slurm.site import Site, require_one_line
@@ -78,7 +76,7 @@ def batch_script(batch: Batch, site: Site) -> str:
         *(str(path) for _, path in spec.folders.data),
     ):
         _require_one_line(text)
-    words, variables = _trial_command(spec, site, placed)
+    words, variables = _trial_command(spec, placed)
     return _template().render(
         batch=batch,
         site=site,
@@ -155,36 +153,17 @@ def _srun(site: Site, placed: Spread) -> list[str]:
     return words
 
 
-def _trial_command(spec: RunSpec, site: Site, placed: Spread) -> tuple[Sequence[str], Mapping[str, str]]:
+def _trial_command(spec: RunSpec, placed: Spread) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the trial's words after srun's, and the variables that it is given."""
-    words: Sequence[str]
-    if site.runtime == "none":
-        words, given = container.process_command(spec)
-        # A job's own folder of the node: the path of a loader's socket has 107 letters at most.
-        del given["TMPDIR"]
-        variables = {**given, "GPUDYNO_PIDS": f"{given['GPUDYNO_OUT']}/pids"}
-    else:
-        words, variables = _container_command(spec, placed)
-    prefix = "APPTAINERENV_" if site.runtime == "apptainer" else ""
+    words, variables = container.process_command(spec)
+    # A job's own folder of the node: the path of a loader's socket has 107 letters at most.
+    del variables["TMPDIR"]
+    variables["GPUDYNO_PIDS"] = f"{variables['GPUDYNO_OUT']}/pids"
     if placed.nodes > 1:
         # Several nodes meet over their network, not over a node's own loop.
-        del variables[f"{prefix}GLOO_SOCKET_IFNAME"]
-        variables |= {f"{prefix}GPUDYNO_NODES": str(placed.nodes), f"{prefix}GPUDYNO_MEET": MEET}
+        del variables["GLOO_SOCKET_IFNAME"]
+        variables |= {"GPUDYNO_NODES": str(placed.nodes), "GPUDYNO_MEET": MEET}
     return words, variables
-
-
-def _container_command(spec: RunSpec, placed: Spread) -> tuple[Sequence[str], dict[str, str]]:
-    words, variables = exec_line(spec, "apptainer", root=False)
-    # The folder on a shared disk that it names would be one for all nodes: each task names its own.
-    words = _drop_option(words, "--workdir", 2)
-    if placed.nodes > 1:
-        words = _drop_option(words, "--net", 3)
-    return words, {**variables, "GPUDYNO_PIDS": f"{WORK}/out/pids"}
-
-
-def _drop_option(words: Sequence[str], option: str, count: int) -> tuple[str, ...]:
-    at = words.index(option)
-    return (*words[:at], *words[at + count :])
 
 
 def _quote_word(text: str) -> str:

@@ -1,10 +1,10 @@
-"""A site profile: what a cluster asks of every job, and what it runs containers with."""
+"""A site profile: what a cluster asks of every job."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
@@ -87,8 +87,6 @@ class Site(Model):
     """Loaded in this order."""
     commands: tuple[ScriptLine, ...] = ()
     """Lines of shell that run before the trial, after the modules."""
-    runtime: Literal["none", "apptainer"] = "none"
-    """What starts containers; `none` takes the virtual environment from the same lock."""
     scratch: SharedPath = "/tmp"
     """A folder of each node's own disk, in which a trial has its temporary files."""
     python: SharedPath | None = None

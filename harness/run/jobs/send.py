@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.device_kinds import DEVICE_KINDS
-from harness.engine import apptainer
-from harness.engine.apptainer import ApptainerEngine
 from harness.engine.choose import venv_engine
 from harness.engine.container import DeviceRequest
-from harness.engine.image_build import build_settings
-from harness.engine.interface import Engine
 from harness.engine.slurm.scheduler import ClusterJob, Slurm
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
 from harness.engine.slurm.site import Site
@@ -228,13 +224,14 @@ def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
     capability = (site.capability,) if site.capability else ()
     image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
+    recorded = recorded_variables(passed, local_names())
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
         image=image,
-        engine=_site_engine(root, settings, site, recorded_variables(passed, local_names())),
+        engine=replace(venv_engine(root, settings, recorded), name="slurm"),
         # Slurm chooses a trial's card.
         plan=plan_file.load_plan(root, settings.plan).model_copy(update={"each_card": False}),
         passed=passed,
@@ -255,16 +252,6 @@ def _site_selection(site: Site) -> Selection:
     return Selection(
         site.device, gpus=tuple(Gpu.model_validate({"index": at, **card}) for at in range(count))
     )
-
-
-def _site_engine(root: Path, settings: Settings, site: Site, recorded: Mapping[str, str]) -> Engine:
-    """Return what makes the environment that jobs start in."""
-    if site.runtime == "none":
-        return replace(venv_engine(root, settings, recorded), name="slurm")
-    building = build_settings(settings, root=root, environ=os.environ)
-    # Where it is a module of the site's, only a job that has loaded it finds it.
-    program = apptainer.find_client() or apptainer.CLIENTS[0]
-    return ApptainerEngine(root, program, building, recorded, "slurm")
 
 
 def keep_fitting(chosen: Chosen, site: Site) -> Chosen:

@@ -34,6 +34,7 @@ def test_a_profile_that_is_named_and_not_there_is_refused(tmp_path):
     ("text", "words"),
     [
         ('partion = "gpu"', "ours.toml: 'partion': unknown key"),
+        ('runtime = "apptainer"', "ours.toml: 'runtime': unknown key"),
         ('account = "a\\nb"', "ours.toml: 'account': 'a\\nb' holds a line break"),
         ('lines = ["constraint=a100"]', "'lines 1': 'constraint=a100' is no option of sbatch"),
         ('time_limit = "soon"', "'time_limit': 'soon' is no length of time"),

@@ -211,7 +211,7 @@ class DockerEngine:
         fitted = self._fit_spec(spec)
         for orphan in self.leftovers(spec.session):
             self.forget(orphan, spec.folders.output.parent)
-        chown_to_trial_user(fitted.folders, fitted.user)
+        _chown_to_trial_user(fitted.folders, fitted.user)
         body = container.container_config(fitted)
         # For a caller's own id a rootless Podman first copies the whole image, once.
         asked = self._patient_client() if fitted.user.keep_id else contextlib.nullcontext(self._api)
@@ -308,7 +308,7 @@ class DockerEngine:
                 time.sleep(pause)
 
 
-def chown_to_trial_user(folders: TrialFolders, user: User) -> None:
+def _chown_to_trial_user(folders: TrialFolders, user: User) -> None:
     """Give a trial's own folders to the user inside, where the caller is root and that user is not."""
     if os.geteuid() != 0 or user.uid == 0:
         return

@@ -64,9 +64,7 @@ def begin_attempt(jobs: Path, name: str, attempt: int) -> int:
 
 
 def _shell_environment(environment: Environment) -> Environment:
-    """Return the same with the job's own variables, which a site's modules change; a container has none."""
-    if environment.base is not None:
-        return environment
+    """Return the same with the job's own variables, which a site's modules change."""
     reasons = tuple(dict.fromkeys((*environment.unpinned_because, *other_libraries(os.environ))))
     inherited = inherited_variables(os.environ, local_names())
     return environment.model_copy(

@@ -37,7 +37,6 @@ SETTINGS = {
     "blocks": "spread the repeats over this many blocks of time, an hour apart (default: the plan's)",
     "label": "the machine's name in results/ (default: its devices)",
     "question": "what is asked in place of the plan's question, as 'faster by gpus', reach or holds",
-    "baseline": "what 1.00 is in the time-scaled charts: part of a card's name, a label or a precision",
 }
 CARD = 'a card of results/cards.toml that need not be here, as "RTX 4090" or "4x RTX 4090"'
 RETRY = "also repeat trials that failed by themselves, such as out of memory"
@@ -150,7 +149,7 @@ def try_(settings: Settings, command: str, json: bool = False, **given: Any) -> 
 
 
 @line.verb(
-    "baseline question",
+    "question",
     help={
         "session": "the session that the page leads with (default: its newest); several are held together",
         "mine": "a session that is yours, though another machine's id is on it; may be given again",
@@ -172,7 +171,7 @@ def report(settings: Settings, **given: Any) -> None:
     from commands.report import ReportOptions, make_report
 
     asked = demand(**{name: given.pop(name) for name in ASKED if name in given})
-    how = ReportOptions(**given, baseline=settings.baseline, question=settings.question, asked=asked)
+    how = ReportOptions(**given, question=settings.question, asked=asked)
     make_report(ROOT, how)
 
 

@@ -81,7 +81,6 @@ class ReportOptions:
     """The first leads."""
     mine: tuple[str, ...] = ()
     """Sessions to count as this machine's from now on."""
-    baseline: str | None = None
     question: Question | None = None
     bundle: tuple[str | Path, ...] = ()
     """Files, folders of them, and patterns."""
@@ -168,7 +167,6 @@ def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
     request = AnalysisRequest(
         datetime.now(UTC),
         next(iter(named), None),
-        baseline=how.baseline,
         question=how.question,
         note=how.note,
         questions=plan_questions(root),

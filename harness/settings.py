@@ -57,7 +57,6 @@ class Settings(Model):
     wheelhouse: str | None = None
     memory_bytes: Annotated[int, Field(gt=0)] | None = None
     data_seconds: Annotated[float, Field(ge=0)] = 90.0
-    baseline: str | None = None
     question: Annotated[Question | None, BeforeValidator(question_words)] = None
     against: Annotated[tuple[str, ...], BeforeValidator(_stack_words)] = ()
     apex: Literal["none", "python"] = "python"

@@ -73,15 +73,13 @@ class AnalysisRequest:
     """What is asked of the evidence.
 
     The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, none leads: figures are then of one that trains and is mostly proven, else of any. `baseline`
-    (part of a card's name, a label or a precision) fixes what 1.00 is, `margin` how far below its figures a
-    delivered machine may be.
+    has none, none leads: figures are then of one that trains and is mostly proven, else of any. `margin` is
+    how far below its figures a delivered machine may be.
     """
 
     now: datetime
     session: str | None = None
     machine: str | None = None
-    baseline: str | None = None
     margin: float = MARGIN
     own: frozenset[str] = frozenset()
     """More sessions of this machine: it has another id in each new container."""
@@ -209,7 +207,6 @@ class Analysis:
             failed=[trial for trial in trials if trial.failure is not None],
             software=self.request.software,
             rule=rule,
-            baseline=self.request.baseline,
         )
         return found if len(found.sides) > 1 else None
 

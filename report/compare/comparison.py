@@ -210,13 +210,11 @@ def compare_sides(
     failed: Sequence[TrialResult] = (),
     software: SoftwareEffect | None = None,
     rule: FactorRule | None = None,
-    baseline: str | None = None,
 ) -> Comparison:
     """Compare the sides of one factor by every work of `cells`; `others` join where they did the same.
 
     Of a side and work the newest cell counts, and of works that differ in terms alone the nearest one. A
-    `rule` makes the sides in place of the factor's own. The sides that `baseline` names by a part of their
-    card, label or values go before all others.
+    `rule` makes the sides in place of the factor's own.
     """
     rule = rule or FACTORS[factor]
     own, beside = _split_cells(cells, rule), _split_cells(others, rule)
@@ -229,8 +227,6 @@ def compare_sides(
     joined = dict.fromkeys(side for row in rows for side in row)
     places = [*asked, *(side for side in joined if side not in asked)]
     by_side = grouped_by((*own, *beside), lambda cell: rule.values(cell.trials[0]))
-    if baseline is not None:
-        places.sort(key=lambda side: not _is_named(side, by_side.get(side, []), baseline))
     sides = tuple(
         _compared_side(side, by_side.get(side, []), own=side in asked, failed=failed, rule=rule)
         for side in places
@@ -238,12 +234,6 @@ def compare_sides(
     works = tuple(_compared_work([row.get(side) for side in places], rule) for row in rows)
     missing = tuple(_missing_figures(rule, sides, works, failed))
     return Comparison(factor, sides, works, missing, software)
-
-
-def _is_named(values: Pairs, cells: Sequence[Cell], baseline: str) -> bool:
-    labels = [str(value) for _, value in values]
-    texts = [*labels, *(text for cell in cells[:1] for text in (cell.card, cell.machine_label, cell.session))]
-    return any(baseline.casefold() in text.casefold() for text in texts)
 
 
 def _compared_work(cells: Sequence[Cell | None], rule: FactorRule) -> ComparedWork:

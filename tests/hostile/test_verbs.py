@@ -26,7 +26,7 @@ X = "\N{WHITE SQUARE}"
 LINES = (
     *(("plan", "--plan", "quick", *CPU), ("plan", "--plan", X, *CPU), ("plan", "--budget", X, *CPU)),
     *(("plan", "--claim", X, *CPU), ("plan", "--image", X, *CPU), ("claims",), ("claims", "--here", *CPU)),
-    *(("compare", "cb7a72", "e09923"), ("compare", X, "e09923"), ("report",), ("report", "--baseline", X)),
+    *(("compare", "cb7a72", "e09923"), ("compare", X, "e09923"), ("report",), ("report", "--question", X)),
     *(("compare", "cb7a72", "e09923", "--fail-below", X), ("bundle", "--verify", "offer.tar.gz")),
     *(("accept", "offer.tar.gz", "--records", X, *CPU), ("report", "--bundle", "offer.tar.gz")),
     *(("bundle", "--out", "new.tar.gz"), ("bundle", "--out", "new.tar.gz", "--session", X), ("jobs",)),

@@ -149,10 +149,21 @@ class DockerEngine:
         return None
 
     def _environment(self, build_spec: BuildSpec, image_id: str) -> Environment:
-        made = building.image_environment(
-            build_spec, self.name, self.connection.version, image_id, self._passed
+        known = build_spec.identity()
+        if build_spec.base_substituted:
+            # Where a substitute came from may name a company's own registry.
+            known["base"] = known["base"].rpartition("/")[2]
+        reasons = (f"its base is {known['base']}, not the pinned one",) if build_spec.base_substituted else ()
+        return Environment(
+            **known,
+            engine=self.name,
+            engine_version=self.connection.version,
+            pinned=not reasons,
+            unpinned_because=reasons,
+            image_id=image_id,
+            writable_root=self._opens_root(build_spec.device),
+            passed_variables=dict(self._passed),
         )
-        return made.model_copy(update={"writable_root": self._opens_root(build_spec.device)})
 
     def _fit_spec(self, spec: RunSpec) -> RunSpec:
         """Return the same trial in the terms of this engine; raises NoDevice where it cannot."""

@@ -12,12 +12,10 @@ from pathlib import Path
 
 from harness.engine.facts import Client, Connection
 from harness.engine.interface import Say
-from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace
 from harness.files import command_output, run_streamed
 from harness.image.spec import BuildSettings, BuildSpec, docker_build_argv
 from harness.network import PROXY_VARIABLES, KnownCause, authority_file, failure_cause
-from harness.record import Environment
 from harness.settings import Settings
 
 _FIRST_WITHOUT_BUILDKIT_INSIDE = 23
@@ -38,30 +36,6 @@ def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]
         secrets={name: Path(path) for name, path in files.items() if path and path != os.devnull},
         proxy={name: environ[name] for name in PROXY_VARIABLES if environ.get(name)},
         network=None if settings.build_network == "default" else settings.build_network,
-    )
-
-
-def image_environment(
-    build_spec: BuildSpec,
-    engine: EngineName,
-    version: str | None,
-    image_id: str | None,
-    passed: Mapping[str, str],
-) -> Environment:
-    """Return an image as records name it, when an engine runs it."""
-    known = build_spec.identity()
-    if build_spec.base_substituted:
-        # Where a substitute came from may name a company's own registry.
-        known["base"] = known["base"].rpartition("/")[2]
-    reasons = (f"its base is {known['base']}, not the pinned one",) if build_spec.base_substituted else ()
-    return Environment(
-        **known,
-        engine=engine,
-        engine_version=version,
-        pinned=not reasons,
-        unpinned_because=reasons,
-        image_id=image_id,
-        passed_variables=dict(passed),
     )
 
 

@@ -118,12 +118,12 @@ def lay_out_orders(ready: ReadyRun, submission: Submission, batch: Batch) -> Non
 
 
 def dependency(
-    batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], before: str | None = None
+    batch: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], last: str | None = None
 ) -> str | None:
     """Return what a batch waits for among those sent before, each with its job; null for nothing.
 
     A larger batch size of a sweep waits until the smaller one fitted. A later block of time waits until an
-    hour after an earlier one can have ended. `before` is a job that may share its node, and ends first.
+    hour after an earlier one can have ended. Where the site's jobs go one by one, `last` ends first.
     """
     blocks = submission.whole.block_of
     own_trial, key = batch.spec.trial, sweep_key(batch.spec.trial)
@@ -139,7 +139,7 @@ def dependency(
             earlier.append(f"{job}+{minutes:.0f}")
     parts = [f"afterok:{max(smaller)[1]}"] if smaller else []
     parts += [f"after:{':'.join(earlier)}"] if earlier else []
-    parts += [f"afterany:{before}"] if before else []
+    parts += [f"afterany:{last}"] if last and submission.site.one_by_one else []
     return ",".join(parts) or None
 
 
@@ -153,7 +153,7 @@ def send_batches(
     last = str(max(live, key=lambda batch: batch.sent_at).job) if live else None
     sent: list[tuple[Batch, str]] = []
     for part in sort_batches(parts, submission):
-        batch = _add_dependency(part, submission, sent, last)
+        batch = replace(part, dependency=dependency(part, submission, sent, last))
         path = write_batch(ready, submission, batch)
         job = batch.job.model_copy(update={"sent_at": datetime.now(UTC)})
         submission = _replace_job(ready.root, submission, job)
@@ -169,17 +169,10 @@ def preview_scripts(submission: Submission, parts: Sequence[Batch]) -> Iterator[
     """Yield the scripts that would be sent; the number of a job that another waits for is made up."""
     sent: list[tuple[Batch, str]] = []
     for number, part in enumerate(sort_batches(parts, submission), 1):
-        batch = _add_dependency(part, submission, sent, sent[-1][1] if sent else None)
+        last = sent[-1][1] if sent else None
+        batch = replace(part, dependency=dependency(part, submission, sent, last))
         sent.append((batch, f"JOB{number}"))
         yield batch_script(batch, submission.site)
-
-
-def _add_dependency(
-    part: Batch, submission: Submission, sent: Iterable[tuple[Batch, str]], last: str | None
-) -> Batch:
-    """Return a batch with what it waits for: `last` where the site's jobs go one by one."""
-    before = last if submission.site.one_by_one else None
-    return replace(part, dependency=dependency(part, submission, sent, before))
 
 
 def sort_batches(parts: Sequence[Batch], submission: Submission) -> list[Batch]:

@@ -43,12 +43,6 @@ class Figure:
         return len(self.values)
 
     @property
-    def relative_width(self) -> float:
-        """Return the width of its interval over its mean; 0 without one."""
-        ends = self.interval
-        return (ends.high - ends.low) / ends.estimate if ends and ends.estimate else 0.0
-
-    @property
     def runs(self) -> Runs:
         """Return the runs that count."""
         return Runs(self.values, self.blocks)
@@ -111,13 +105,6 @@ class Cell:
     @property
     def blocks(self) -> int:
         return len({trial.record.block for trial in self.trials})
-
-    @property
-    def unproven_left_out(self) -> tuple[TrialResult, ...]:
-        """Unproven runs that take no part."""
-        if self.takes_unproven:
-            return ()
-        return tuple(trial for trial in self.trials if trial.verdict == "unproven")
 
     @property
     def seeds_itself(self) -> bool:

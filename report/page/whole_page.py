@@ -32,7 +32,7 @@ PARTS: tuple[tuple[str, str, Callable[[Analysis, Systems], Any]], ...] = (
     ("costs", "Costs", lambda of, systems: cost.viewed(of, systems) if _asks_else(of) else None),
     ("expected", "What to expect", lambda analysis, systems: analysis.request.asked or None),
     ("acceptance", "Acceptance", lambda of, _: None if of.clause and of.clause.unproven else of.clause),
-    ("uncertainty", "How sure", uncertainty.view),
+    ("uncertainty", "How sure", lambda analysis, _: uncertainty.view(analysis)),
     ("ran", "What ran", ran.view),
 )
 """In their order: name, title, and view."""

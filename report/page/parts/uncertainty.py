@@ -1,4 +1,4 @@
-"""How sure the page is: where doubt is greatest, what was learned, and what to keep in mind."""
+"""How sure the page is: what was learned, and what to keep in mind."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity
 from report.page.filters import of_each_key, work_name
-from report.page.values import Systems
 from report.stats.intervals import Doubt, outlying_run, rare_runs_missed
-
-MOST_DOUBTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class UncertaintyView:
     """All that speaks against the figures."""
 
-    doubts: tuple[tuple[str, Cell], ...]
-    """Cells with a range by the names of their works, the widest first."""
     caveats: tuple[Doubt, ...]
     learning: tuple[tuple[str, Parity, str], ...]
     """By the name of a work whether a precision ends as well as fp32, and its first steps.
@@ -29,19 +24,14 @@ class UncertaintyView:
     """
 
 
-def view(analysis: Analysis, systems: Systems) -> UncertaintyView | None:
+def view(analysis: Analysis) -> UncertaintyView | None:
     """Return how sure the page's cells are; null where nothing speaks against them."""
-    cells = analysis.page_cells
-    among = of_each_key(cells)
-    known = (cell for cell in cells if cell.throughput.interval)
-    doubts = sorted(known, key=lambda cell: cell.throughput.relative_width, reverse=True)
     found = UncertaintyView(
-        doubts=tuple((work_name(cell, among), cell) for cell in doubts[:MOST_DOUBTS]),
-        caveats=tuple(_caveats(analysis, cells)),
+        caveats=tuple(_caveats(analysis, analysis.page_cells)),
         learning=tuple(_learned_as_well(analysis)),
     )
     problems = analysis.evidence.results.problems
-    return found if found.doubts or found.caveats or found.learning or problems else None
+    return found if found.caveats or found.learning or problems else None
 
 
 def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:

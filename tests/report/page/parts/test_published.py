@@ -88,7 +88,7 @@ def test_a_study_is_one_picture_a_metric_with_this_machine_among_its_figures(jud
 def test_a_page_says_how_its_precisions_learn():
     request = AnalysisRequest(datetime(2026, 12, 1, tzinfo=UTC), session="20261121-38cb4c")
     found = analyse(evidence_here(), request)
-    sure = uncertainty.view(found, systems_of(found))
+    sure = uncertainty.view(found)
     assert sure is not None
     learning = [
         (first, parity.unjudged, parity.of.figures["quality"].n) for _, parity, first in sure.learning

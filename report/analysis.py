@@ -72,8 +72,7 @@ class Evidence:
 class AnalysisRequest:
     """What is asked of the evidence.
 
-    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). Where that
-    has none, none leads: figures are then of one that trains and is mostly proven, else of any. `margin` is
+    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). `margin` is
     how far below its figures a delivered machine may be.
     """
 
@@ -304,13 +303,12 @@ def analyse(evidence: Evidence, request: AnalysisRequest) -> Analysis:
     trials = tuple(trial for trial in on_record if not trial.is_ceiling)
     request, unrecorded = _split_named(request, on_record, sessions)
     own_sessions = request.own | {session.id for session in sessions if session.machine == request.machine}
-    named = request.machine is not None
-    lead = request.session or leading_session(on_record, own_sessions, named=named)
+    lead = request.session or leading_session(on_record, own_sessions)
     # A second stack is compared with the first in its own session, and is in no other comparison.
     seconds = {session.id: session.against.stack for session in sessions if session.against}
     first = [trial for trial in trials if trial.record.trial.asked.stack != seconds.get(trial.session)]
     cells = cells_of(first)
-    foreign = named and request.session is None and lead not in own_sessions
+    foreign = request.machine is not None and request.session is None and lead not in own_sessions
     of_others = len({trial.session for trial in on_record}) if foreign else 0
     own_cells = tuple(cell for cell in cells if cell.session == lead and not of_others)
     usable = without_sweeps(cells, lead)

@@ -92,7 +92,7 @@ def clause(
     """Return the requirements that the cells of one session support; null where none has two valid runs."""
     usable = [cell for cell in cells if cell.verdict != "invalid"]
     of_several = [cell for cell in usable if cell.throughput.n >= LEAST_RUNS]
-    figures = [blocks_interval(cell.throughput.runs, assumed=ASSUMED_BLOCK_SPREAD) for cell in of_several]
+    figures = [blocks_interval(cell.throughput, assumed=ASSUMED_BLOCK_SPREAD) for cell in of_several]
     both = zip(of_several, figures, strict=True)
     demands = tuple(SpeedRequirement(cell, figure) for cell, figure in both if figure)
     if not demands:
@@ -163,7 +163,7 @@ def _result(
         return RequirementResult(
             demand, None, "its windows are too short to be proven, where the order's were proven"
         )
-    sides = runs, demand.cell.throughput.runs
+    sides = runs, demand.cell.throughput
     ratio = contrast_interval(*sides, paired=False, assumed=assumed_hours(*sides, paired=False))
     if ratio is None:
         return RequirementResult(demand, None, "its runs give no interval")

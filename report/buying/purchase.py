@@ -168,15 +168,6 @@ class Purchase(Model):
     """the card on which your work takes the hours that you give, on record or not"""
     work: tuple[PurchaseWork, ...] = ()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_of_today(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "utilisation" in given:
-            raise ValueError(
-                "'utilisation' is no key: 'busy_share' is the most of a year that one card can train"
-            )
-        return given
-
 
 def load_purchase(root: Path) -> Purchase | None:
     """Return the buyer's file under `root`; null where there is none, and where no offer has a price.

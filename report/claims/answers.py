@@ -13,7 +13,7 @@ from typing import Literal
 
 from harness.record import Claim
 from harness.record.published.cards import Card
-from report.claims.judge import Judged, nearest_terms, obstacles
+from report.claims.judge import Judged, obstacles
 from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
@@ -213,5 +213,5 @@ def _times_published(here: float, published: float, direct: bool) -> float:
 def _nearest_differences(claim: Claim, cells: Sequence[Cell]) -> tuple[Term, ...]:
     """What the nearest cell of the same model has otherwise; empty where no cell is of it."""
     work = claim.workload, claim.of.model.casefold()
-    alike = [cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work]
-    return nearest_terms(claim, alike) if alike else ()
+    alike = (cell for cell in cells if (cell.key.workload, cell.key.model.casefold()) == work)
+    return min((side_terms(claim, cell) for cell in alike), key=len, default=())

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from harness.record import Claim
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to
-from report.claims.matching import figure_of, matches, side_terms
+from report.claims.matching import figure_of, matches
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.card_units import ASSUMED_SPREAD
 from report.compare.cells import Cell, is_side_by_side, to_target
@@ -31,7 +31,6 @@ from report.stats.equivalence import (
     structure_holds,
 )
 from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
-from report.trials.key import Term
 from report.trials.learning import validated_batches
 
 SEEDED_MARGIN = 0.005
@@ -148,8 +147,8 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         margin = max(SEEDED_MARGIN, claim.half_digit / claim.value)
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
-        at_any_hour = blocks_interval(figure.runs, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
-        verdict = _judge_runs(claim, at_any_hour, figure.runs)
+        at_any_hour = blocks_interval(figure, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
+        verdict = _judge_runs(claim, at_any_hour, figure)
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)
 
 
@@ -274,11 +273,6 @@ def _learned_enough(claim: Claim, cell: Cell) -> bool:
     return enough and not any(trial.lost for trial in cell.trials)
 
 
-def nearest_terms(claim: Claim, places: Sequence[Cell]) -> tuple[Term, ...]:
-    """Return what keeps the nearest of some cells away from a claim's side; empty where one has all of it."""
-    return min((side_terms(claim, cell) for cell in places), key=len)
-
-
 def _most_evident(
     claim: Claim, sides: Sequence[Claim], candidates: Iterable[tuple[Cell, ...]], cards: Sequence[Card]
 ) -> tuple[Cell, ...] | None:
@@ -294,8 +288,7 @@ def _most_evident(
 
 def _evidence(claim: Claim, cell: Cell) -> tuple[int, int, bool]:
     """The most runs, then blocks; whole runs on a tie."""
-    figure = figure_of(claim, cell)
-    runs = figure.runs if figure else cell.throughput.runs
+    runs = figure_of(claim, cell) or cell.throughput
     return len(runs.values), len(set(runs.blocks)), not cell.length.projected
 
 

@@ -28,7 +28,8 @@ def side_terms(claim: Claim, cell: Cell) -> tuple[Term, ...]:
     found = asked_key(claim, side).less(*PARTS).differences(PartialKey.of(cell.key, cell.length))
     if (figure := figure_of(claim, cell)) is not None and nth_epoch(side) is not None and not figure.n:
         found = (*found, Term("epochs", cell.trials[0].epochs_trained, nth_epoch(side)))
-    return (*found, Term("scaled_down", True, False)) if is_scaled_down(cell) else found
+    scaled_down = any(note.startswith(SCALED_DOWN) for note in smaller_notes(cell))
+    return (*found, Term("scaled_down", True, False)) if scaled_down else found
 
 
 def asked_key(claim: Claim, side: Side) -> PartialKey:
@@ -52,11 +53,6 @@ def asked_key(claim: Claim, side: Side) -> PartialKey:
     }
     known = tuple((name, value) for name, value in named.items() if value is not None)
     return PartialKey(known, tuple(side.options.items()))
-
-
-def is_scaled_down(cell: Cell) -> bool:
-    """Whether its work is a narrower network than the protocol's."""
-    return any(note.startswith(SCALED_DOWN) for note in smaller_notes(cell))
 
 
 def smaller_notes(cell: Cell) -> tuple[str, ...]:

@@ -14,9 +14,6 @@ from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_
 from report.trials.learning import Reached, learning_key, more_is_better, target_place
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
-VERDICTS = (*PROVEN, "unproven", "invalid")
-
-
 class Run(NamedTuple):
     """One run's value, the block of time that it belongs to, and its verdict."""
 
@@ -26,14 +23,9 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """The runs of one metric: every value is kept, the mean and interval use the values that count."""
+class Figure(Runs):
+    """The runs of one metric that count, and the interval of their mean."""
 
-    values: tuple[float, ...]
-    blocks: tuple[int, ...] = ()
-    """The block of time that each value belongs to; empty where blocks play no part."""
-    mean: float | None = None
-    """The mean of the blocks' means."""
     interval: Interval | None = None
     unproven: Runs | None = None
     """The unproven runs, where they take no part in the mean."""
@@ -43,15 +35,10 @@ class Figure:
         return len(self.values)
 
     @property
-    def runs(self) -> Runs:
-        """Return the runs that count."""
-        return Runs(self.values, self.blocks)
-
-    @property
     def with_unproven(self) -> Runs:
         """Return the runs that count, and the unproven ones."""
         if self.unproven is None:
-            return self.runs
+            return self
         return Runs(self.values + self.unproven.values, self.blocks + self.unproven.blocks)
 
 
@@ -202,21 +189,13 @@ def _verdict(trials: Sequence[TrialResult], without: frozenset[str]) -> str:
 
 
 def figure_of_runs(runs: Sequence[Run], without: Collection[str], *, in_blocks: bool) -> Figure:
-    """Return the figure of all values; runs with a verdict in `without` are not in its mean.
+    """Return the figure of the runs but those with a verdict in `without`.
 
     `in_blocks` says that another hour of the machine may change the values.
     """
-    if not runs:
-        return Figure(())
-    counted = _runs_with(runs, [verdict for verdict in VERDICTS if verdict not in without], in_blocks)
-    interval = _mean_interval(counted)
-    return Figure(
-        values=counted.values,
-        blocks=counted.blocks,
-        mean=interval.estimate if interval else counted.mean,
-        interval=interval,
-        unproven=_runs_with(runs, ["unproven"], in_blocks) if "unproven" in without else None,
-    )
+    counted = _runs_with(runs, {run.verdict for run in runs}.difference(without), in_blocks)
+    unproven = _runs_with(runs, ["unproven"], in_blocks) if "unproven" in without else None
+    return Figure(counted.values, counted.blocks, _mean_interval(counted), unproven)
 
 
 def verdicts_left_out(verdicts: Sequence[str], rates: Sequence[Run]) -> frozenset[str]:

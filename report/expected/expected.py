@@ -291,22 +291,19 @@ def answered(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> dict[str,
     }
 
 
-def model_of(rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]) -> ExpectationModel:
-    """Return the model of these rows."""
-    figures = modelled(described(figures_of(rows), specs))
-    fitted, of = fit(figures), answered(figures, specs)
-    found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
-    return _assembled(rows, specs, fitted, found, own_errors(fitted))
-
-
-def _assembled(
-    rows: Sequence[PublishedRow],
-    specs: Mapping[str, CardSpecs],
-    fitted: MixedModelFit,
-    found: Mapping[bool, CardErrors],
-    own: Mapping[str, CardErrors],
+def model_of(
+    rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs], cached: Mapping[str, Any] | None = None
 ) -> ExpectationModel:
-    held = set(fitted.figures.task)
+    """Return the model of these rows, its slow part as it was `cached`."""
+    figures = modelled(described(figures_of(rows), specs))
+    if cached:
+        fitted = MixedModelFit(figures.assign(scale=cached["scale"], loose=cached["loose"]), SETTINGS)
+        found, own = {True: cached["known"], False: cached["new"]}, cached["own"]
+    else:
+        fitted, of = fit(figures), answered(figures, specs)
+        found = {known: errors(fitted, of, software_known=known) for known in (True, False)}
+        own = own_errors(fitted)
+    held = set(figures.task)
     tasks = {task.key: task for task in map(task_of, rows) if task.key in held}
     return ExpectationModel(specs, tasks, fitted, found, own, reference_cards(fitted.figures))
 
@@ -319,26 +316,14 @@ def kept(
     specs = load_specs(root, cards)
     path = folder / f"expected-{METHOD}-{fingerprint(rows, specs, SETTINGS)[:16]}.json"
     if path.is_file():
-        return _reread(json.loads(path.read_text(encoding="utf-8")), rows, specs)
+        return model_of(rows, specs, json.loads(path.read_text(encoding="utf-8")))
     made = model_of(rows, specs)
     for old in sorted(folder.glob("expected-*.json"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
         old.unlink()
-    write_whole(path, json.dumps(_to_keep(made)), replace=True)
+    slow = {column: made.fit.figures[column].tolist() for column in ("scale", "loose")}
+    slow |= {"known": made.errors[True], "new": made.errors[False], "own": made.own}
+    write_whole(path, json.dumps(slow), replace=True)
     return made
-
-
-def _to_keep(made: ExpectationModel) -> dict[str, object]:
-    figures = made.fit.figures
-    found = {"known": made.errors[True], "new": made.errors[False], "own": made.own}
-    return {"scale": figures.scale.tolist(), "loose": figures.loose.tolist(), **found}
-
-
-def _reread(
-    known: Mapping[str, Any], rows: Sequence[PublishedRow], specs: Mapping[str, CardSpecs]
-) -> ExpectationModel:
-    figures = modelled(described(figures_of(rows), specs))
-    fitted = MixedModelFit(figures.assign(scale=known["scale"], loose=known["loose"]), SETTINGS)
-    return _assembled(rows, specs, fitted, {True: known["known"], False: known["new"]}, known["own"])
 
 
 @dataclass(frozen=True, slots=True)

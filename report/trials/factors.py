@@ -55,10 +55,6 @@ def _precision_order(values: Pairs) -> tuple[object, ...]:
     return tuple(PRECISION_ORDER.index(value) for _, value in values)
 
 
-def _measured_order(values: Pairs) -> tuple[object, ...]:
-    return ()
-
-
 def _stack_values(trial: TrialResult) -> Pairs:
     environment, lock, variables = trial.record.trial.asked.stack
     return ("environment", environment), ("lock", lock), *variables
@@ -88,7 +84,10 @@ FACTORS: Mapping[Factor, FactorRule] = MappingProxyType(
             explains=("software",),
         ),
         "stack": FactorRule(
-            _stack_values, (), ("session", "machine", "device_model"), _measured_order, explains=("software",)
+            _stack_values,
+            within=("session", "machine", "device_model"),
+            order=lambda values: (),  # as they were measured
+            explains=("software",),
         ),
         "gpus": FactorRule(
             _field_values("gpus", PARALLEL),

@@ -58,7 +58,6 @@ def refused(old: str, new: str) -> str:
         ("host_watts = 120", "host_watts = 1e9", "'host_watts': 1e+09 cannot be meant"),
         ("host_watts = 120", "busy_share = 0", "'busy_share': 0 cannot be meant"),
         ("host_watts = 120", "busy_share = 1.5", "'busy_share': 1.5 cannot be meant"),
-        ("host_watts = 120", "utilisation = 0.5", "'utilisation' is no key: 'busy_share' is"),
         ("low = 3", "low = 6", "'life_years': 6, 4, 5 are not low ≤ best ≤ high"),
         ("low = 3, ", "", "'life_years.low': it is missing"),
         ("life_years = { low = 3, best = 4, high = 5 }", "life_years = 90", "'life_years': 90 cannot be"),

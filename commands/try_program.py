@@ -35,7 +35,7 @@ from report.page.filters import figure_text, range_text, times_text, value_text
 from report.page.values import Quantity, quantity
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import Interval
-from report.stats.own_figure import LEAST_RUNS, SLICED_LOOKS, SideRuns, TryAnswer, answer_of, looks_of
+from report.stats.own_figure import LEAST_RUNS, SLICED_LOOKS, SideRuns, TryAnswer, answer_of
 
 LEAST_SECONDS = 60.0
 """What a process has at least to its end, however few minutes were asked for."""
@@ -108,7 +108,7 @@ def try_program(root: Path, settings: Settings, asked: OwnAsked, *, as_json: boo
             budget = TimeBudget(deadline, watcher.estimate)
             outcome = run_session(ready, opened, watcher, budget, answer=watcher.reason_to_stop)
         records = [stored.record for stored in store.session_records(root, outcome.session)]
-        found = answer_of(collect_sides(records), asked.within, looks_of(records))
+        found = answer_of(collect_sides(records), asked.within, outcome.session.looks or ())
         if found.state == "nothing":
             raise _no_figure_error(asked, records)
         if len(found.sides) > 1:
@@ -157,11 +157,11 @@ class TryWatcher(PlanWatcher):
         self._label = f"{number}] {side_name(asked.variant.model, asked.stack, self._stacks)}"
         super().trial_ends(record)
 
-    def reason_to_stop(self, records: Sequence[Record]) -> str:
+    def reason_to_stop(self, opened: Session, records: Sequence[Record]) -> str:
         """Return why no further process is needed; empty where one is."""
         if records and all(record.status == "failed" for record in records):
             return "the program failed"
-        looks = looks_of(records)
+        looks = opened.looks or ()
         if len(records) == 1 or (looks and len(records) == 2):
             self._say_minutes(records[0].wall_seconds, looks)
         found = answer_of(collect_sides(records), self._asked.within, looks)
@@ -229,7 +229,7 @@ def _last_lines(found: TryAnswer, records: Sequence[Record], outcome: Outcome) -
     seconds = [record.measurement.window.seconds for record in records if record.measurement]
     session = outcome.session.id
     apart = "one after the other in" if len(found.sides) > 1 else "in"
-    how = "taking turns in" if looks_of(records) else apart
+    how = "taking turns in" if outcome.session.looks else apart
     names, ratio = _side_names(found), quantity(found.ratio)
     if found.ratio is not None and found.state == "slower":
         names.reverse()

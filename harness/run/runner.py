@@ -92,7 +92,7 @@ def run_session(
     budget: TimeBudget = TimeBudget(),
     *,
     retry: bool = False,
-    answer: Callable[[Sequence[Record]], str] = lambda records: "",
+    answer: Callable[[Session, Sequence[Record]], str] = lambda opened, records: "",
 ) -> Outcome:
     """Run what a session lacks. Ctrl-C stops the running trial, which no record keeps.
 
@@ -123,7 +123,7 @@ def run_session(
             opened = session.without_trials(opened, alone, "what it takes turns with has ended")
             store.write_session(ready.root, opened)
             continue
-        if enough := answer(records):
+        if enough := answer(opened, records):
             opened = session.without_trials(opened, {item.trial.id for item in lacking}, enough)
             break
         item = next((item for item in lacking if _fits_budget(budget, item.trial, records)), None)

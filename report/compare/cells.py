@@ -14,6 +14,7 @@ from report.trials.key import LOADER_ALONE, Key, ProtocolLength, Stack, grouped_
 from report.trials.learning import Reached, learning_key, more_is_better, target_place
 from report.trials.trial import PROVEN, TrialResult, identity_of, most_proven
 
+
 class Run(NamedTuple):
     """One run's value, the block of time that it belongs to, and its verdict."""
 

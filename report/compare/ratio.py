@@ -20,7 +20,7 @@ from report.stats.contrast import (
     turning_size,
 )
 from report.stats.intervals import BLOCKS_NEEDED, Interval, Runs, values_in_blocks
-from report.stats.own_figure import looked_runs, looks_of
+from report.stats.own_figure import looked_runs
 from report.trials.key import PartialKey, Term, stack_differences
 
 Speed = Literal["throughput", "seconds"]
@@ -86,11 +86,11 @@ def work_ratio(
     """
     known = [Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size]
     assumed = (*assumptions(_side_terms(of, hours[0]), _side_terms(over, hours[1])), *known, *units)
-    looks = looks_of([trial.record for cell in (of, over) for trial in cell.trials])
+    paired = is_side_by_side(of, over)
+    looks = of.trials[0].looks if paired else ()
     first, second = looked = [speeds(cell, speed, twins=twins or bool(looks)) for cell in (of, over)]
     if looks:
         looked, comparisons = looked_runs(first, second, looks), comparisons * len(looks)
-    paired = is_side_by_side(of, over)
     interval = contrast_interval(*looked, paired=paired, assumed=assumed, comparisons=comparisons)
     estimate = interval.estimate if interval else geometric_mean(first.values) / geometric_mean(second.values)
     n = len(first.values), len(second.values)

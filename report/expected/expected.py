@@ -320,8 +320,8 @@ def kept(
     made = model_of(rows, specs)
     for old in sorted(folder.glob("expected-*.json"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
         old.unlink()
-    slow = {column: made.fit.figures[column].tolist() for column in ("scale", "loose")}
-    slow |= {"known": made.errors[True], "new": made.errors[False], "own": made.own}
+    columns = {name: made.fit.figures[name].tolist() for name in ("scale", "loose")}
+    slow = {**columns, "known": made.errors[True], "new": made.errors[False], "own": made.own}
     write_whole(path, json.dumps(slow), replace=True)
     return made
 

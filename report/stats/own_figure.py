@@ -7,11 +7,10 @@ that each look has 98.75 %.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from harness.record import Record
 from harness.record.trial_spec import StackKey
 from report.stats.contrast import (
     HOUR_SIDE_BY_SIDE,
@@ -29,7 +28,7 @@ LOOK_LEVEL = 1 - (1 - LEVEL) / LOOKS_COUNTED
 LEAST_RUNS = 5
 """Processes of one side before its range is looked at."""
 SLICED_LOOKS = (4, 6, 8, 10)
-"""After so many restarts two sides are looked at that take turns on a device."""
+"""After so many restarts a new session looks at two sides that take turns on a device."""
 
 TryState = Literal["nothing", "too-few", "wide", "narrow", "other-units"] | Order
 
@@ -86,12 +85,6 @@ def answer_of(sides: Sequence[SideRuns], within: float, looks: Sequence[int] = (
     if ratio is None or len(of.values) < LEAST_PROCESSES:
         return TryAnswer("too-few", figures)
     return TryAnswer(order_shown(ratio, len(of.values)), figures, ratio)
-
-
-def looks_of(records: Iterable[Record]) -> tuple[int, ...]:
-    """Return after how many repeats sides are looked at that took turns; empty where one did not."""
-    runs = [record.measurement.own for record in records if record.measurement]
-    return SLICED_LOOKS if runs and all(own and own.slices for own in runs) else ()
 
 
 def looked_runs(of: Runs, over: Runs, looks: Sequence[int]) -> list[Runs]:

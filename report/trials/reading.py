@@ -81,7 +81,7 @@ def read_trials(
     by_device = ceilings(stored.record for stored in records)
     of_sessions = start_findings([stored.record for stored in records])
     short_ids = _short_ids(stored.record.machine for stored in records)
-    turns = _turns(records, sessions)
+    turns, looks = _turns(records, sessions), {session.id: session.looks or () for session in sessions}
     plain = tuple(map(trial_of, records))
     marks = model_marks(plain)
     trials = []
@@ -91,6 +91,7 @@ def read_trials(
             bound=_bound_of(trial, by_device),
             short_id=short_ids.get(trial.machine, ""),
             turn=turns[trial.session],
+            looks=looks.get(trial.session, ()),
             model_mark=marks.get(trial.path, ""),
         )
         trials.append(read.with_findings(*found) if found and trial.summary else read)

@@ -61,6 +61,8 @@ class TrialResult:
     """Its device's memory or chip, where others of the same name on record have another; else empty."""
     turn: int = 0
     """Its session's place among its machine's, from 1: a clock may be set, and says no order."""
+    looks: tuple[int, ...] = ()
+    """After how many repeats its session looks at two sides that take turns; empty where none do."""
 
     @cached_property
     def key(self) -> Key:

@@ -24,7 +24,7 @@ from harness.settings import Settings
 from report.compare.cells import cells_of
 from report.compare.ratio import work_ratio
 from report.stats.own_figure import SLICED_LOOKS, SideRuns, answer_of
-from report.trials.trial import trial_of
+from report.trials.reading import read_trials
 from tests.helpers import ROOT, clone, wait_for
 
 SCRIPT = """
@@ -255,7 +255,7 @@ def test_two_commands_take_turns_and_the_report_has_their_very_range(folder, roo
     assert session.looks == SLICED_LOOKS and len(records) in [2 * look for look in SLICED_LOOKS]
     assert all(record.measurement.own.slices % 2 == 0 for record in records)
     assert said["low"] < said["ratio"] < said["high"] and said["ratio"] > 1.5
-    cells = cells_of([trial_of(stored) for stored in store.session_records(root, session)])
+    cells = cells_of(read_trials(store.session_records(root, session), (), [session]))
     fast, slow = sorted(cells, key=lambda cell: cell.key.model)
     found = work_ratio(fast, slow, "throughput", ()).interval
     assert (found.low, found.high) == pytest.approx((said["low"], said["high"]), rel=1e-3)

@@ -72,8 +72,8 @@ class Evidence:
 class AnalysisRequest:
     """What is asked of the evidence.
 
-    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). `margin` is
-    how far below its figures a delivered machine may be.
+    The analysis leads with `session`, else with the newest one of `machine` (a Session's machine). `margin`
+    is how far below its figures a delivered machine may be.
     """
 
     now: datetime

@@ -8,16 +8,14 @@ from typing import Any, Literal
 from report.trials.learning import EARLY_EPOCHS
 from report.trials.trial import TrialResult
 
-Kind = Literal["duration", "quality", "memory", "count", "share", "energy"]
-"""A duration depends on the device, a quality on the data, a count on the code."""
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric. `path` leads from a `TrialResult` to its value; empty where no trial has it."""
 
     name: str
-    kind: Kind
+    kind: Literal["duration", "quality", "memory", "count", "share", "energy"]
+    """A duration depends on the device, a quality on the data, a count on the code."""
     path: str = ""
     claimed_as: tuple[str, ...] = ()
     """The names that claims have for it."""

@@ -20,7 +20,7 @@ from report.compare.card_units import (
 )
 from report.compare.cells import Cell
 from report.stats.contrast import assumed_hours, contrast_interval
-from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
+from report.stats.intervals import BETWEEN_SESSIONS, Interval, Runs, blocks_interval
 from report.trials.key import MEASURED_FIELDS, PartialKey, without_fields
 from report.trials.trial import TrialResult
 
@@ -92,7 +92,7 @@ def clause(
     """Return the requirements that the cells of one session support; null where none has two valid runs."""
     usable = [cell for cell in cells if cell.verdict != "invalid"]
     of_several = [cell for cell in usable if cell.throughput.n >= LEAST_RUNS]
-    figures = [blocks_interval(cell.throughput, assumed=ASSUMED_BLOCK_SPREAD) for cell in of_several]
+    figures = [blocks_interval(cell.throughput, assumed=BETWEEN_SESSIONS) for cell in of_several]
     both = zip(of_several, figures, strict=True)
     demands = tuple(SpeedRequirement(cell, figure) for cell, figure in both if figure)
     if not demands:

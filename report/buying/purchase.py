@@ -89,7 +89,6 @@ def _dated(day: date) -> date:
 
 
 OfferDate = Annotated[date, AfterValidator(_dated)]
-Currency = Annotated[str, AfterValidator(_currency)]
 Price = Annotated[InputRange, *_ranged(0.001, 1e12)]
 
 
@@ -147,7 +146,7 @@ class PurchaseWork(Model):
 class Purchase(Model):
     """purchase.toml. Money in `currency`, electricity in it per kWh, power in watts."""
 
-    currency: Currency = "EUR"
+    currency: Annotated[str, AfterValidator(_currency)] = "EUR"
     """three letters; every price is in it"""
     offer: Annotated[tuple[Offer, ...], Field(min_length=1)]
     life_years: Annotated[InputRange, *_ranged(0.1, 20)] | None = None

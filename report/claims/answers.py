@@ -47,7 +47,6 @@ VERDICTS: Mapping[VerdictState, tuple[AnswerState, ...]] = {
 WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
 AnswerTerm = Literal["card", "software", "loader"]
-ObstacleKind = Literal["figure", "trend", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
 
 _LOADER = "data_mode"
 
@@ -56,7 +55,7 @@ _LOADER = "data_mode"
 class Obstacle:
     """Why nothing here can answer a figure."""
 
-    kind: ObstacleKind
+    kind: Literal["figure", "trend", "metric", "gpu", "devices", "card", "cards", "framework", "plan"]
     need: str | int | None = None
 
 

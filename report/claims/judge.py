@@ -30,7 +30,7 @@ from report.stats.equivalence import (
     seeds_hold,
     structure_holds,
 )
-from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
+from report.stats.intervals import BETWEEN_SESSIONS, Interval, Runs, blocks_interval
 from report.trials.learning import validated_batches
 
 SEEDED_MARGIN = 0.005
@@ -147,7 +147,7 @@ def _verdict_of_side(claim: Claim, cell: Cell) -> Judged:
         margin = max(SEEDED_MARGIN, claim.half_digit / claim.value)
         verdict = range_holds(figure.mean, figure.mean, claim.value, margin)
     else:
-        at_any_hour = blocks_interval(figure, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
+        at_any_hour = blocks_interval(figure, level=EQUIVALENCE_LEVEL, assumed=BETWEEN_SESSIONS)
         verdict = _judge_runs(claim, at_any_hour, figure)
     return Judged(claim, verdict, (cell,), figure.mean, interval=figure.interval)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy
 from scipy import special
@@ -57,7 +57,6 @@ SLOWING |= {"hardware-slowdown", "power-brake"}
 DISTURBED = {"foreign-process", "contradicts-itself", "impossible-figure", "clock"}
 
 State = Literal["differs", "flips", "slow", "unknown", "sound"]
-STATES: tuple[State, ...] = ("differs", "flips", "slow", "unknown", "sound")
 """The worst first."""
 FAULTY: tuple[State, ...] = ("differs", "flips", "slow")
 
@@ -181,7 +180,7 @@ def checked_cards(
         if device and any(map(_check_of, mine or every)):
             links = _links(trial for trial in trials if trial.machine != device[0])
             found.append((not mine, _checked(device, mine or every, usable, cards, published, links)))
-    worst = sorted(found, key=lambda one: (one[0], STATES.index(one[1].state), -len(one[1].slow)))
+    worst = sorted(found, key=lambda one: (one[0], get_args(State).index(one[1].state), -len(one[1].slow)))
     return tuple(card for _, card in worst)
 
 

@@ -59,8 +59,8 @@ class Cell:
     """By the names of `report.metrics.FIGURES`."""
     verdict: str
     """valid, warn, unproven, or invalid, of the runs that count: unproven unless most are proven."""
-    takes_unproven: bool
-    """Whether unproven runs count: where most are, or where the speed would be another without them."""
+    left_out: frozenset[str]
+    """The verdicts whose runs do not count: unproven ones do where most are, or change the speed."""
 
     @property
     def seconds(self) -> Figure:
@@ -164,7 +164,7 @@ def cell_of(trials: tuple[TrialResult, ...]) -> Cell:
         card=first.card,
         trials=trials,
         verdict=_verdict(trials, without),
-        takes_unproven="unproven" not in without and any(trial.verdict == "unproven" for trial in trials),
+        left_out=without,
         figures=figures,
     )
 
@@ -298,11 +298,10 @@ class ToTarget:
 
 def to_target(cell: Cell, target: float) -> ToTarget:
     """The epochs and seconds to one target, of the runs that count; one that was lost did not reach it."""
-    without = frozenset({"invalid"} if cell.takes_unproven else {"invalid", "unproven"})
     counted = [
         trial
         for trial in _distinct_trials(cell.trials)
-        if trial.lost or (trial.verdict not in without and trial.best_quality is not None)
+        if trial.lost or (trial.verdict not in cell.left_out and trial.best_quality is not None)
     ]
     learned = ((trial, trial.record.measurement) for trial in counted if not trial.lost)
     reached = ((trial, target_place(measured, target)) for trial, measured in learned if measured)
@@ -311,7 +310,7 @@ def to_target(cell: Cell, target: float) -> ToTarget:
 
     def figure_of(read: Callable[[Reached], float], *, in_blocks: bool) -> Figure:
         runs = [Run(read(place), trial.record.block, trial.verdict) for trial, place in whole]
-        return figure_of_runs(runs, without, in_blocks=in_blocks)
+        return figure_of_runs(runs, cell.left_out, in_blocks=in_blocks)
 
     return ToTarget(
         epochs=figure_of(lambda place: float(place.epochs), in_blocks=False),

@@ -63,8 +63,6 @@ WIDEST = 3.0
 SPECIFICATIONS = ("peak", "FP32 peak", "bandwidth", "memory", "power")
 MEMORY = SPECIFICATIONS.index("memory")
 
-RefusalReason = Literal["task", "vendor", "architecture", "memory", "specification", "width"]
-
 CardErrors = Mapping[str, tuple[float, ...]]
 """The errors of each card, in deviations."""
 
@@ -135,7 +133,7 @@ def quantile(of_cards: CardErrors, level: float) -> float:
 class Refusal:
     """Why there is no expected value: what was `found` against what is `needed`."""
 
-    reason: RefusalReason
+    reason: Literal["task", "vendor", "architecture", "memory", "specification", "width"]
     found: str = ""
     needed: str = ""
 

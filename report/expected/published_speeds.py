@@ -61,7 +61,6 @@ LEAST_BATCH = 0.25
 """A published batch is at least so large beside this plan's."""
 NETWORK_SD = 0.23
 """How far the ratio of two programs' speeds of ResNet-50 on one card lies from that on others (22 pairs)."""
-Basis = Literal["host", "records", "published", "architecture", "paper"]
 
 
 class PublishedProduct(Model):
@@ -113,7 +112,7 @@ class KnownSpeed:
     """What other cards reach: the middle of `figures` of `cards`, and the standard deviation of its
     logarithm for one card more; null where it is not known how much the work differs."""
 
-    basis: Basis
+    basis: Literal["host", "records", "published", "architecture", "paper"]
     middle: float
     sd: float | None
     figures: int

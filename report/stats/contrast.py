@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Literal
 
 from report.stats.intervals import (
+    BETWEEN_SESSIONS,
     BLOCKS_NEEDED,
     LEVEL,
     Doubt,
@@ -27,9 +28,6 @@ from report.stats.intervals import (
     values_in_blocks,
 )
 
-AssumptionName = Literal["hour", "session", "machine", "window", "unit", "software"]
-"""software: what another release of it is worth (`report.expected.software_effect`)."""
-
 Order = Literal["faster", "slower", "equal", "not-shown", "counts-only"]
 """What may be said of the first side: `counts-only` where it has no range, or fewer than three processes."""
 
@@ -40,8 +38,6 @@ EQUAL = 1.05
 
 HOUR_SIDE_BY_SIDE = 0.005
 """By which an hour treats two sides differently that ran in it side by side."""
-BETWEEN_SESSIONS = 0.01
-"""A deviation of each side between two sessions of one machine."""
 BETWEEN_MACHINES = 0.03
 """A deviation of each side between the hours of two machines.
 
@@ -62,7 +58,8 @@ class Assumption:
     `df` is finite where it was estimated, from another work's blocks or from units on record.
     """
 
-    name: AssumptionName
+    name: Literal["hour", "session", "machine", "window", "unit", "software"]
+    """software: what another release of it is worth (`report.expected.software_effect`)."""
     size: float
     df: float = math.inf
 

@@ -16,8 +16,8 @@ LEVEL = 0.95
 BLOCKS_NEEDED = 3
 """Two block means leave one degree of freedom: no usable interval."""
 
-ASSUMED_BLOCK_SPREAD = 0.01
-"""Relative standard deviation between a machine's blocks of time, where too few of them show it."""
+BETWEEN_SESSIONS = 0.01
+"""Relative standard deviation between a machine's blocks of time, or sessions, where too few show it."""
 
 RARELY_MISSED = 0.05
 """From 29 runs on a slow run that is one in ten is missed less often than this."""
@@ -72,10 +72,7 @@ def unequal_spread(a: Sequence[float], b: Sequence[float]) -> Doubt | None:
 
 def rare_runs_missed(n: int) -> Doubt | None:
     """The doubt `rare-runs` where so few runs may hold no slow one that is one in ten: the chance is 0.9ⁿ."""
-    missed = 0.9**n
-    if n == 0 or missed < RARELY_MISSED:
-        return None
-    return Doubt("rare-runs", {"runs": n, "missed": missed})
+    return Doubt("rare-runs", {"runs": n}) if n and 0.9**n >= RARELY_MISSED else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,8 @@ def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
     if any(cell.units and len(cell.units) < 3 for cell in cells):
         yield Doubt("few-units")
-    if rare_runs_missed(fewest_runs(cells)):
-        yield Doubt("rare-runs", {"runs": fewest_runs(cells)})
+    if rare := rare_runs_missed(fewest_runs(cells)):
+        yield rare
     odd = [cell for cell in cells if outlying_run(cell.seconds.values)]
     if odd:
         yield Doubt("odd-run", {"works": _work_names(odd, cells)})

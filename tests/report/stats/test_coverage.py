@@ -25,7 +25,7 @@ from report.stats.contrast import (
 )
 from report.stats.equivalence import EQUIVALENCE_LEVEL, bound_holds, equivalence
 from report.stats.intervals import (
-    ASSUMED_BLOCK_SPREAD,
+    BETWEEN_SESSIONS,
     BLOCKS_NEEDED,
     LEVEL,
     blocks_interval,
@@ -168,7 +168,7 @@ def absolute(lengths):
 
     def judged(rng):
         side = in_blocks(rng, lengths, times=EDGE)
-        found = blocks_interval(side, level=EQUIVALENCE_LEVEL, assumed=ASSUMED_BLOCK_SPREAD)
+        found = blocks_interval(side, level=EQUIVALENCE_LEVEL, assumed=BETWEEN_SESSIONS)
         return equivalence(found, 1.0, MARGIN)
 
     return judged

@@ -19,14 +19,14 @@ from report.stats.equivalence import (
     seeds_hold,
     structure_holds,
 )
-from report.stats.intervals import ASSUMED_BLOCK_SPREAD, Interval, Runs, blocks_interval
+from report.stats.intervals import BETWEEN_SESSIONS, Interval, Runs, blocks_interval
 
 AROUND_100 = Runs((99.5, 100.0, 100.5, 100.2, 99.8))
 
 
 def level(side: Runs) -> Interval | None:
     """The 90 % interval of one side at any hour."""
-    return blocks_interval(side, level=0.9, assumed=ASSUMED_BLOCK_SPREAD)
+    return blocks_interval(side, level=0.9, assumed=BETWEEN_SESSIONS)
 
 
 def contrast(of: Runs, over: Runs, *, paired: bool = False) -> Interval | None:

@@ -79,14 +79,6 @@ def test_the_measured_spread_replaces_the_assumed_one_in_every_purchase_figure_w
     assert after.clause and after.clause.spread.measured and after.clause.spread.units == 30
 
 
-def test_three_units_replace_the_assumed_cv():
-    few = unit_spread([100, 104])
-    assert (few.measured, few.cv, few.units) == (False, 0.03, 2)
-    measured = unit_spread([100, 104, 108, 112])
-    assert (measured.units, measured.df, measured.measured) == (4, 3, True)
-    assert measured.cv == pytest.approx(np.log([100, 104, 108, 112]).std(ddof=1))
-
-
 def test_another_unit_of_a_model_adds_two_draws_and_counts_by_its_own_degrees_of_freedom():
     assumed, five = UnitSpread().assumption, UnitSpread(0.02, 4, 5).assumption
     assert assumed_reach([assumed]) == pytest.approx(1.96 * math.sqrt(2) * 0.03, rel=1e-4)

@@ -198,4 +198,4 @@ def _run_chips(trials: Sequence[TrialResult], missing: int) -> Iterator[Chip]:
         yield Chip("good", "all-finished", data={"of": of})
     met = Counter(name for trial in trials for name in {cause.name for cause in trial.causes})
     for name in filter(met.__getitem__, DISTURBANCES):
-        yield Chip("care", "disturbed", "uncertainty", {"name": name, "count": met[name], "of": of})
+        yield Chip("care", "disturbed", "ran", {"name": name, "count": met[name], "of": of})

@@ -18,7 +18,7 @@ from harness.summary.device_checks import device_findings
 from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
 
 CLOSE = 1e-6
-"""Relative: two builds of one library may add up in another order."""
+"""Relative: two builds of one library, or two processors, may add up in another order."""
 
 MOST_MEMORY_SHARE = 0.95
 """A batch that reserves more of a device's memory is not taken for one that fits."""
@@ -100,9 +100,11 @@ def differing_part(record: Record, recomputed: Summary | None) -> str:
 
 def _is_close(given: Any, stored: Any) -> bool:
     if isinstance(given, float) and isinstance(stored, float):
-        return math.isclose(given, stored, rel_tol=CLOSE)
+        return math.isclose(given, stored, rel_tol=CLOSE, abs_tol=CLOSE**2)
     if isinstance(given, dict) and isinstance(stored, dict):
         return given.keys() == stored.keys() and all(_is_close(given[key], stored[key]) for key in given)
+    if isinstance(given, list) and isinstance(stored, list):
+        return len(given) == len(stored) and all(map(_is_close, given, stored))
     return bool(given == stored)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.record import Measurement
 from harness.record.finding import finding_sentence
-from harness.summary.statistics import find_bound, speedup_limit, summarise
+from harness.summary.statistics import differing_part, find_bound, speedup_limit, summarise
 from tests.helpers import records_builder as build
 
 STEPS = 400
@@ -325,6 +325,18 @@ def test_a_long_window_that_proves_nothing_says_what_it_lacks():
     noise = np.random.default_rng(3).normal(0, 0.04, 400)
     ramp = cause([int(STEP_US * (1 + 0.03 * at / 400 + noise[at])) for at in range(400)])
     assert "whether there is a drift of +" in ramp
+
+
+@pytest.mark.parametrize(("change", "expected"), [(1e-12, ""), (1e-3, "findings")])
+def test_the_last_digits_of_a_finding_make_no_other_summary(change: float, expected: str):
+    record = build.two_cards()[0]
+    stored, given = (
+        record.summary.model_copy(
+            update={"findings": (build.Finding(name="stalled", severity="warn", data={"share": share}),)}
+        )
+        for share in (0.0066, 0.0066 * (1 + change))
+    )
+    assert differing_part(record.model_copy(update={"summary": stored}), given) == expected
 
 
 def test_forty_one_percent_of_waiting_lets_a_card_twice_as_fast_gain_at_most_1_42_times():

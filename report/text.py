@@ -10,9 +10,14 @@ from datetime import date
 THIS = "this machine"
 
 
+def grouped_digits(value: float, form: str = "") -> str:
+    """A number in a form of `format`, with commas between its thousands: '12,345', '1,234.5' in '.1f'."""
+    return f"{value:,{form}}"
+
+
 def count(value: int, noun: str, plural: str | None = None) -> str:
     """'1 run', '3 runs'"""
-    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+    return f"{grouped_digits(value)} {noun if value == 1 else plural or noun + 's'}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -26,8 +31,8 @@ def number(value: float | None, digits: int = 3) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     if abs(value) >= 10**digits:
         unit = 10 ** max(0, math.floor(math.log10(abs(value))) - 3)
-        return f"{round(value / unit) * unit:,}"
-    return f"{value:,.{min(places, 6)}f}"
+        return grouped_digits(round(value / unit) * unit)
+    return grouped_digits(value, f".{min(places, 6)}f")
 
 
 def gibibytes(value: float) -> str:
@@ -42,7 +47,7 @@ def times(value: float) -> str:
     size = abs(value)
     if 0 < size < 0.1:
         return number(value, 2)
-    return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
+    return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else grouped_digits(value, ".0f")
 
 
 def digits_of(best: float, low: float, high: float) -> int:

@@ -15,7 +15,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-from report.text import clean
+from report.text import clean, grouped_digits
 
 INK, SOFT, RULE, AXIS, PAPER = "#14171d", "#566070", "#dce1e8", "#8c96a4", "#ffffff"
 BLUE, GREEN, ORANGE, PURPLE = "#10569b", "#00916e", "#d8712b", "#b060a0"
@@ -95,8 +95,8 @@ def tick_text(value: float, form: Form) -> str:
     if form == "percent":
         return f"{value * 100:.6g} %"
     if form == "times":
-        return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
-    return f"{value:,.6g}"
+        return f"{value:.2f}" if abs(value) < 100 else grouped_digits(value, ".0f")
+    return grouped_digits(value, ".6g")
 
 
 # Text

@@ -242,7 +242,8 @@ def _batch_name(side: ComparedSide) -> str:
 
 def batch_of_devices(size: int, devices: int) -> str:
     """Return the name of a batch that so many devices would share, each with `size` of it."""
-    return f"batch {size * devices:,}" + (f" (as of {devices} devices)" if devices > 1 else "")
+    name = f"batch {text.grouped_digits(size * devices)}"
+    return f"{name} (as of {devices} devices)" if devices > 1 else name
 
 
 def _loader_name(side: ComparedSide) -> str:

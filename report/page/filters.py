@@ -192,7 +192,9 @@ def _number_and_unit(number: float, unit: str, digits: int, beside: float) -> tu
         return f"{number * 100:.1f}", "%"
     if unit == "seconds":
         return _duration_text(number, beside, digits)
-    return (f"{number:,.0f}", "") if unit == "count" else (text.rounded(number, digits), unit)
+    if unit == "count":
+        return text.grouped_digits(number, ".0f"), ""
+    return text.rounded(number, digits), unit
 
 
 def _duration_text(seconds: float, beside: float, digits: int) -> tuple[str, str]:
@@ -247,6 +249,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "breakdown": time_breakdown,
     "figure": figure_text,
     "count": text.count,
+    "grouped_digits": text.grouped_digits,
     "listed": join_listed,
     "day": text.day,
     "ordinal": ordinal,

@@ -147,8 +147,6 @@ class Machine(Model):
     gpus: tuple[Gpu, ...] = ()
     silent_cards: Annotated[tuple[str, ...], Field(exclude_if=lambda cards: not cards)] = ()
     """Cards on the bus that no driver describes, each with the reason."""
-    links: Annotated[tuple[str, ...], Field(max_length=0, exclude_if=lambda links: not links)] = ()
-    """Empty: records had here what lies between two cards, and all that are kept have one card or none."""
     declared: tuple[Declared, ...] = ()
     """What the user has set on the cards, and says so: it is then measured as it is."""
 
@@ -178,8 +176,6 @@ class Environment(Model):
     tag: str | None = None
     image_id: str | None = None
     """The digest of the image's configuration, which OCI and Docker name an image by."""
-    sif_sha256: Annotated[None, Field(exclude_if=lambda _: True)] = None
-    """Null: records had here the hash of a file made of the image, and none that is kept has one."""
     base: str | None = None
     base_digest: str | None = None
     base_digest_verified: bool = False

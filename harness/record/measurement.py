@@ -183,17 +183,6 @@ class Rank(Model):
     memory: Memory = Memory()
 
 
-class LinesOfCode(Model):
-    """Without comments and docstrings, as they were when it trained."""
-
-    own: Annotated[int, Field(ge=0)]
-    """Lines of the framework's own version of the workload."""
-    framework_parts: Annotated[int, Field(ge=0)]
-    """Lines of shared parts that import the framework: other workloads in it need them too."""
-    shared_parts: Annotated[int, Field(ge=0)]
-    """Lines of shared parts that import no framework."""
-
-
 class FrameworkUsed(Model):
     """The framework that trained, in a workload that several have."""
 
@@ -211,8 +200,6 @@ class FrameworkUsed(Model):
     """The order of an image's channels in memory: 'channels first' or 'channels last'."""
     loader: LeftOutIfNull[Annotated[str, Field(max_length=80)]] = None
     """What hands a step its batch."""
-    lines: LeftOutIfNull[LinesOfCode] = None
-    """How long its version of the workload is."""
     differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
     """What its version of the workload does otherwise than the versions for other frameworks."""
 
@@ -350,8 +337,6 @@ class Measurement(Model):
     """Whose moments the steps lie between: the host's, having issued each, or the device's, at its end."""
     input_us: Packed | None = None
     """The host's waiting for input before it issued each step."""
-    device_us: Packed | None = None
-    """Null: older workloads kept the device's time of each step here."""
     kernels: KernelTime | None = None
     epochs: tuple[Epoch, ...]
     losses: tuple[tuple[int, Number], ...] = ()

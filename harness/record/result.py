@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from harness.record.finding import Finding
 from harness.record.machine import Environment, Load, Machine
@@ -109,16 +109,10 @@ class Harness(Model):
     modified: bool | None = None
 
 
-def _check_whole_number(value: Any) -> Any:
-    if type(value) is not int:
-        raise ValueError(f"{value!r} is no whole number")
-    return value
-
-
 class Record(Model):
     """results/<date>/<machine>-<session>/<trial>.json"""
 
-    record: Annotated[Literal[2], BeforeValidator(_check_whole_number, json_schema_input_type=Literal[2])]
+    record: Literal[2]
     status: Literal["ok", "failed"]
     session: SessionId
     attempt: Annotated[int, Field(ge=1)] = 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,8 +13,6 @@ from datetime import datetime, timedelta
 from glob import glob
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from harness.errors import NoSpace, RecordError, UserError
 from harness.files import write_then_rename
@@ -182,12 +179,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG_NUMBER = re.compile(b"0" * 19 + rb"(?<=[\s,\[:-]0{19})(?<!\w:0{19})")
-"""What begins like a whole number of more than 63 bits, each digit a 0: one text is found much sooner.
-A digest as in "sha256:0…" is none: before a number's colon are quotes."""
-
-
 def _parse_whole_number(digits: str) -> int:
     """Return a whole number; raises ValueError for one of more than 63 bits, which counts nothing."""
     value = int(digits)
@@ -198,21 +189,31 @@ def _parse_whole_number(digits: str) -> int:
 
 OTHER_GPUDYNO = "take the gpudyno that wrote the record"
 
-_RETIRED = (("summary", "method"), ("measurement", "anchors"), ("failure", "log_tail"))
-"""Keys that records 2 had at first, and that none has any more: nothing is worked out from them.
+RETIRED = (
+    ("summary", "method"),
+    ("measurement", "anchors"),
+    ("measurement", "device_us"),
+    ("measurement", "framework", "lines"),
+    ("failure", "log_tail"),
+    ("machine", "links"),
+    ("environment", "sif_sha256"),
+    ("telemetry", "cpu", "temperature_c"),
+)
+"""Keys that records 2 had once, and that none has any more: nothing is worked out from them.
 
 From `record` 2 and `session` 1 on no file is refused for its age: each number that one may begin with has a
 reader here, of at most 40 lines, that is tested on a committed file of it.
 """
 
 
-def drop_retired(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a record 2 without the keys that are retired."""
-    kept = dict(raw)
-    for part, key in _RETIRED:
-        if isinstance(kept.get(part), dict):
-            kept[part] = {name: value for name, value in kept[part].items() if name != key}
-    return kept
+def drop_retired(raw: dict[str, Any]) -> None:
+    """Take the keys that are retired away from the JSON of a record 2."""
+    for *path, key in RETIRED:
+        part: Any = raw
+        for name in path:
+            part = part.get(name) if isinstance(part, dict) else None
+        if isinstance(part, dict):
+            part.pop(key, None)
 
 
 class OtherSchema(RecordError):
@@ -238,17 +239,8 @@ def _read_content(path: Path, where: str) -> bytes:
 
 def read_record(path: Path, where: str) -> Record:
     """Read one record; raises RecordError with its path and the reason."""
-    text = _read_content(path, where)
-    if not _LONG_NUMBER.search(text.translate(_DIGITS)):
-        with suppress(ValidationError):
-            return Record.model_validate_json(text)
-    return _read_strictly(text, where)
-
-
-def _read_strictly(text: bytes, where: str) -> Record:
-    """Return a record whose every number is looked at; raises RecordError with the reason."""
     try:
-        raw = json.loads(text.decode(), parse_int=_parse_whole_number)
+        raw = json.loads(_read_content(path, where).decode(), parse_int=_parse_whole_number)
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
@@ -258,7 +250,8 @@ def _read_strictly(text: bytes, where: str) -> Record:
     version = raw.get("record") if isinstance(raw, dict) else None
     if type(version) is not int or version != SCHEMA:
         raise OtherSchema(f"{where}: schema {version!r} is not {SCHEMA}", remedy=OTHER_GPUDYNO)
-    return Record.parse(json.dumps(drop_retired(raw)), where)
+    drop_retired(raw)
+    return Record.parse(raw, where)
 
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:

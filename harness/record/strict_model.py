@@ -78,10 +78,12 @@ class Model(BaseModel):
     )
 
     @classmethod
-    def parse(cls, text: str | bytes, where: str) -> Self:
-        """Read JSON; raises RecordError with the file, the field and the reason."""
+    def parse(cls, given: str | bytes | dict[str, Any], where: str) -> Self:
+        """Read JSON, or what it holds; raises RecordError with the file, the field and the reason."""
         try:
-            return cls.model_validate_json(text)
+            if isinstance(given, dict):
+                return cls.model_validate(given)
+            return cls.model_validate_json(given)
         except ValidationError as error:
             raise RecordError(f"{where}: {first_problem(error)}", remedy="correct or remove it") from None
 

@@ -115,7 +115,6 @@ class CpuTelemetry(Model):
 
     utilization_percent: TraceStats | None = None
     mhz: TraceStats | None = None
-    temperature_c: TraceStats | None = None
     memory_used_bytes: TraceStats | None = None
     load: TraceStats | None = None
 

@@ -13,6 +13,7 @@ from harness.image.images import ImageFile
 from harness.plan.plan_file import PlanFile
 from harness.record import ClaimFile, Measurement, Record, Reported, Session, TrialSpec
 from harness.record.published.program import Program
+from harness.record.store import RETIRED
 from tests.helpers import ROOT
 
 FOLDER = ROOT / "docs" / "schema"
@@ -49,6 +50,8 @@ def _text(name: str, model: type[BaseModel]) -> str:
         _without(_definition(schema, owner), field)
     if name == "claims":
         _with_defaults(schema)
+    if name == "record":
+        _with_retired(schema)
     return json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -60,6 +63,16 @@ def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
 def _without(definition: dict[str, Any], field: str) -> None:
     del definition["properties"][field]
     definition["required"] = [name for name in definition["required"] if name != field]
+
+
+def _with_retired(schema: dict[str, Any]) -> None:
+    """Committed records have keys that no new one has: whoever reads them by the schema meets those too."""
+    for *path, key in RETIRED:
+        part = schema
+        for name in path:
+            kinds = part["properties"][name].get("anyOf", [part["properties"][name]])
+            part = _definition(schema, kinds[0]["$ref"].rpartition("/")[2])
+        part["properties"][key] = {"description": "Retired: older records have it."}
 
 
 def _with_defaults(schema: dict[str, Any]) -> None:

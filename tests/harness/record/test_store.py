@@ -51,18 +51,6 @@ def test_a_record_reads_back_as_it_was_written(measured):
     assert store.dump_json(stored.record) == (root / stored.path).read_text()
 
 
-def test_every_record_is_parsed_once(measured, monkeypatch):
-    root, _ = measured
-    parsed: list[str] = []
-
-    def counted(parse):
-        return lambda *text, **how: parsed.append(parse.__name__) or parse(*text, **how)
-
-    for place, name in ((store.json, "loads"), (Record, "model_validate_json"), (Record, "model_validate")):
-        monkeypatch.setattr(place, name, counted(getattr(place, name)))
-    assert len(store.read_results(root).records) == len(parsed) == 2
-
-
 def test_sessions_are_read_without_their_records(measured, monkeypatch):
     root, session = measured
     monkeypatch.delattr(store, "read_record")

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import urlsplit
@@ -132,14 +131,6 @@ def fall_back_to_venv(
     return venv_engine(root, settings, passed), _no_container_note(error.problem)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The engines that answer, best first, and why each other place was passed over."""
-
-    connections: tuple[Connection, ...]
-    refused: tuple[str, ...]
-
-
 def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return where an engine may listen, as DOCKER_HOST names it; only there where a variable names one."""
     for name in ("DOCKER_HOST", "CONTAINER_HOST"):
@@ -158,13 +149,6 @@ def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
         "/run/podman/podman.sock",
     )
     return tuple(dict.fromkeys((*chosen, *(f"unix://{path}" for path in usual))))
-
-
-def search_engines(environ: Mapping[str, str]) -> Search:
-    """Ask at every place in turn."""
-    answers = [_ask_place(host) for host in engine_places(environ)]
-    connections = tuple(answer for answer in answers if isinstance(answer, Connection))
-    return Search(connections, tuple(answer for answer in answers if isinstance(answer, str)))
 
 
 def _ask_place(host: str) -> Connection | str | None:
@@ -209,25 +193,24 @@ def find_engine(
     passed: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> DockerEngine:
-    """Return the first engine that answers.
+    """Return the first engine that answers, asked at every place in turn.
 
     `passed` are the user's variables that trials see; their environment's record names them.
     Raises NoEngine where none answers: with what to do, where it was asked for by name.
     """
-    answers = search_engines(environ)
-    for connection in answers.connections:
-        if choice in ("auto", connection.kind):
-            return DockerEngine(connection, build, passed)
+    refused = []
+    for answer in map(_ask_place, engine_places(environ)):
+        if isinstance(answer, Connection):
+            if choice in ("auto", answer.kind):
+                return DockerEngine(answer, build, passed)
+            refused.append(f"{ENGINES[answer.kind].title} answers instead")
+        elif answer is not None:
+            refused.append(answer)
+    why = "; ".join(refused)
     if choice == "auto":
-        raise NoEngine("; ".join(answers.refused) or "no container engine answers")
-    raise _absence_error(choice, answers, environ)
-
-
-def _absence_error(kind: ContainerEngine, answers: Search, environ: Mapping[str, str]) -> NoEngine:
-    title = ENGINES[kind].title
-    others = [ENGINES[connection.kind].title for connection in answers.connections]
-    why = "; ".join([*answers.refused, *(f"{name} answers instead" for name in others)])
+        raise NoEngine(why or "no container engine answers")
     remedy = (
         "correct or unset DOCKER_HOST" if environ.get("DOCKER_HOST") else "start it, or use --engine venv"
     )
-    return NoEngine(f"{title} is asked for and does not answer" + (f" ({why})" if why else ""), remedy=remedy)
+    problem = f"{ENGINES[choice].title} is asked for and does not answer"
+    raise NoEngine(f"{problem} ({why})" if why else problem, remedy=remedy)

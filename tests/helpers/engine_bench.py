@@ -11,12 +11,14 @@ from typing import Any
 import docker
 import pytest
 
-from harness.engine.choose import search_engines
+from harness.engine.choose import EngineChoice, find_engine
 from harness.engine.container import DeviceRequest, RunSpec, TrialFolders
 from harness.engine.docker import DockerEngine
 from harness.engine.interface import Engine, Exit, Handle
+from harness.errors import NoEngine
+from harness.image.spec import BuildSettings
 from harness.record import TrialRequest, TrialSpec, Variant
-from tests.helpers import wait_for
+from tests.helpers import ROOT, wait_for
 from tests.helpers.checks import require
 
 SESSION = "20261120-0a1b2c"
@@ -59,12 +61,7 @@ def laid_out(spec: RunSpec, script: str = "") -> RunSpec:
 
 def exit_of(engine: Engine, handle: Handle, work: Path, seconds: float = 30) -> Exit:
     """How a trial ends, once it has."""
-
-    def ended() -> Exit | None:
-        state = engine.poll(handle, work)
-        return state if isinstance(state, Exit) else None
-
-    found = wait_for(ended, seconds)
+    found = wait_for(lambda: engine.poll(handle, work), seconds)
     assert found is not None
     return found
 
@@ -90,14 +87,21 @@ class Bench:
         wait_for(lambda: word.encode() in self.api.logs(handle.container), 10)
 
 
+def answering_engine(environ: Mapping[str, str], kind: EngineChoice = "auto") -> DockerEngine | None:
+    """The engine that answers where these variables say, if one does."""
+    try:
+        return find_engine(kind, BuildSettings(ROOT), environ=environ)
+    except NoEngine:
+        return None
+
+
 def connection(kind: str):
     host = os.environ.get(f"GPUDYNO_TEST_{kind.upper()}") or (
         kind == "docker" and os.environ.get("DOCKER_HOST")
     )
-    found = search_engines({"DOCKER_HOST": host}).connections if host else search_engines({}).connections
-    matching = [one for one in found if one.kind == kind]
-    require(kind, bool(matching), f"no {kind} answers (GPUDYNO_TEST_{kind.upper()} names its socket)")
-    return matching[0]
+    found = answering_engine({"DOCKER_HOST": host} if host else {}, kind)
+    require(kind, found is not None, f"no {kind} answers (GPUDYNO_TEST_{kind.upper()} names its socket)")
+    return found.connection
 
 
 def closed(*clients) -> None:

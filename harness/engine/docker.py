@@ -19,7 +19,7 @@ from harness.engine.api_errors import engine_errors
 from harness.engine.cdi import cdi_names
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.facts import Connection, EngineFacts, device_refusal, engine_facts
-from harness.engine.interface import GONE, Built, Exit, Handle, Running, Say
+from harness.engine.interface import GONE, Built, Exit, Handle, Say
 from harness.engine.local import LOG, log_tail
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
@@ -275,8 +275,8 @@ class DockerEngine:
             ids = [str(entry["Id"]) for entry in listed]
         return tuple(Handle(engine=self.name, container=each) for each in ids)
 
-    def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Return whether the trial still runs; its output is in the work folder's log when it has ended."""
+    def poll(self, handle: Handle, work: Path) -> Exit | None:
+        """Return how the trial ended, with its output in the work folder's log; null while it still runs."""
         with engine_errors(self._title, "look at a container"):
             try:
                 state = self._api.inspect_container(handle.container)["State"]
@@ -285,7 +285,7 @@ class DockerEngine:
             status, code = str(state["Status"]), state.get("ExitCode")
             code = None if code is None else int(code)
         if status in _GOING_ON:
-            return Running()
+            return None
         # An engine that keeps no logs has none to give.
         with (
             engine_errors(self._title, "show a container's output"),

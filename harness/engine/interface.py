@@ -23,11 +23,6 @@ class Handle(Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """The trial goes on."""
-
-
-@dataclass(frozen=True, slots=True)
 class Exit:
     """The trial has ended. `code` is null where no process of ours saw the end."""
 
@@ -88,8 +83,8 @@ class Engine(Protocol):
     def find(self, name: str, work: Path) -> Handle | None:
         """Return an attempt that was started under this name and whose handle was never written."""
 
-    def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Return whether the trial still runs; `work` is its work folder."""
+    def poll(self, handle: Handle, work: Path) -> Exit | None:
+        """Return how the trial ended; null while it still runs. `work` is its work folder."""
 
     def stop(self, handle: Handle, work: Path) -> None:
         """End the trial and wait until it is gone."""

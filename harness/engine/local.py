@@ -18,7 +18,7 @@ import psutil
 
 from harness.engine import container
 from harness.engine.container import RunSpec, User
-from harness.engine.interface import Built, Exit, Handle, Running, Say
+from harness.engine.interface import Built, Exit, Handle, Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
 from harness.image.images import Image
@@ -123,12 +123,12 @@ class Processes:
                     return Handle(engine=self.name, pid=process.pid, process_started=started)
         return None
 
-    def poll(self, handle: Handle, work: Path) -> Running | Exit:
-        """Return whether the process still runs; its code is null where it was not our child."""
+    def poll(self, handle: Handle, work: Path) -> Exit | None:
+        """Return how the process ended, null while it runs; its code is null where it was not our child."""
         child = _children.get(handle.pid or -1)
         code = child.poll() if child else None
         if (code is None) if child is not None else _living_process(handle):
-            return Running()
+            return None
         return Exit(code=code, log=log_tail(work / LOG))
 
     def stop(self, handle: Handle, work: Path) -> None:

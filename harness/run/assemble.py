@@ -118,7 +118,6 @@ def assemble_record(
     *,
     wall_seconds: float,
     locked: tuple[Mapping[str, str], bool] | None,
-    timed_out: bool = False,
 ) -> Record:
     """Return the record of one attempt; `locked` comes from locked_packages, null without a lock."""
     measurement: Measurement | None = None
@@ -128,7 +127,7 @@ def assemble_record(
     except RecordError as error:
         problem = error.problem
     if measurement is None:
-        failure = _failure(started, exit, output, problem, timed_out)
+        failure = _failure(started, exit, output, problem)
         return _record(started, wall_seconds, started.environment, failure=failure)
     environment = started.environment
     # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
@@ -166,8 +165,8 @@ def _read_measurement(trial: TrialSpec, output: Path) -> Measurement | None:
     return measurement
 
 
-def _failure(started: Started, exit: Exit, output: Path, problem: str, timed_out: bool) -> Failure:
-    stage, reason, message = _failure_cause(started, exit, output, problem, timed_out)
+def _failure(started: Started, exit: Exit, output: Path, problem: str) -> Failure:
+    stage, reason, message = _failure_cause(exit, output, problem)
     ours = started.trial.asked.own is None and started.trial.asked.file is None
     if ours and reason in ("error", "no-device") and (said := fault_words(exit.log)):
         message = f"{message}: {said}"
@@ -223,16 +222,11 @@ def read_failure(output: Path) -> Reported | None:
         return None
 
 
-def _failure_cause(
-    started: Started, exit: Exit, output: Path, problem: str, timed_out: bool
-) -> tuple[str, str, str]:
+def _failure_cause(exit: Exit, output: Path, problem: str) -> tuple[str, str, str]:
     """Return stage, reason and message of a failure, the most telling source first."""
     code = exit.code
     if problem:
         return "collect", "bad-measurement", problem
-    if timed_out:
-        limit = f"{started.trial.timeout_seconds:.0f} s"
-        return "train", "timeout", f"the trial ran past its limit of {limit} and was stopped"
     if exit.cause is not None:
         return "collect" if exit.cause == "engine-gone" else "train", exit.cause, exit.said
     reported = read_failure(output)
@@ -321,7 +315,6 @@ def conclude_attempt(
     *,
     earlier: Iterable[Record],
     wall_seconds: float,
-    timed_out: bool = False,
 ) -> Record:
     """Write the record of an attempt that took `wall_seconds`; raises as store.write_record does.
 
@@ -331,7 +324,7 @@ def conclude_attempt(
     lock = environment.lock_sha256
     locked = _locked_packages(root, environment.image, lock) if lock else None
     out = work / "out"
-    made = assemble_record(started, exit, out, wall_seconds=wall_seconds, locked=locked, timed_out=timed_out)
+    made = assemble_record(started, exit, out, wall_seconds=wall_seconds, locked=locked)
     recorder.stop_sampling(work)
     watched = recorder.add_telemetry(made, work)
     found = change_findings(earlier, watched)

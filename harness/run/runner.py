@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.engine.container import RunSpec
-from harness.engine.interface import GONE, Engine, Exit, Handle, Running
+from harness.engine.interface import GONE, Engine, Exit, Handle
 from harness.errors import NoEngine, RecordError
 from harness.machine import read_load
 from harness.plan.estimate import warms_up
@@ -208,7 +208,7 @@ def _warm_up(ready: ReadyRun, opened: Session, trial: TrialSpec, watcher: Watche
     handle = ready.setup.engine.start(_lay_out_attempt(ready, opened.id, warm, 0))
     try:
         begun = time.monotonic()
-        while isinstance(ready.setup.engine.poll(handle, work), Running):
+        while ready.setup.engine.poll(handle, work) is None:
             if time.monotonic() - begun > warm.timeout_seconds + GRACE_SECONDS:
                 break
             time.sleep(POLL_SECONDS)
@@ -312,7 +312,7 @@ def _wait_for_turns(
     follower = Follower(works[0] / "out" / EVENTS)
     until = time.monotonic() + sum(each.started.trial.timeout_seconds for each in begun) + GRACE_SECONDS
     while time.monotonic() < until:
-        running = [isinstance(engine.poll(*each), Running) for each in handles]
+        running = [engine.poll(*each) is None for each in handles]
         measured = [(work / "out" / assemble.MEASUREMENT).is_file() for work in works]
         if any(not (goes_on or done) for goes_on, done in zip(running, measured, strict=True)):
             break
@@ -333,10 +333,10 @@ def _finish_attempt(
     """Wait for a started trial and write its record. `began` is of time.monotonic, which nobody sets."""
     gone = None
     try:
-        exit, timed_out = _wait_for_exit(ready, begun, work, watcher)
+        exit = _wait_for_exit(ready, begun, work, watcher)
     except NoEngine as error:
         watcher.say(str(error))
-        gone, exit, timed_out = error, GONE, False
+        gone, exit = error, GONE
     record = conclude_attempt(
         ready.root,
         opened,
@@ -346,7 +346,6 @@ def _finish_attempt(
         watcher.say,
         earlier=[stored.record for stored in store.session_records(ready.root, opened)],
         wall_seconds=time.monotonic() - began,
-        timed_out=timed_out,
     )
     if begun.handle is not None and exit.cause != GONE.cause:
         ready.setup.engine.forget(begun.handle, work)
@@ -377,30 +376,28 @@ def _remove_attempt(engine: Engine, handle: Handle | None, work: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> tuple[Exit, bool]:
-    handle = begun.handle
+def _wait_for_exit(ready: ReadyRun, begun: InFlight, work: Path, watcher: Watcher) -> Exit:
+    handle, engine, limit = begun.handle, ready.setup.engine, begun.started.trial.timeout_seconds
     if handle is None:
-        return Exit(), False
+        return Exit()
     follower = Follower(work / "out" / EVENTS)
-    until = time.monotonic() + begun.started.trial.timeout_seconds + GRACE_SECONDS
+    until = time.monotonic() + limit + GRACE_SECONDS
     progress, moved, waits = Progress(), time.monotonic(), _waits_for_links(begun.started.trial)
-    while True:
-        state = ready.setup.engine.poll(handle, work)
-        if not isinstance(state, Running):
-            return state, False
+    while (ended := engine.poll(handle, work)) is None:
         if waits and time.monotonic() - moved > assemble.NO_STEP_SECONDS:
-            ready.setup.engine.stop(handle, work)
+            engine.stop(handle, work)
             minutes = assemble.NO_STEP_SECONDS / 60
-            return Exit(cause="timeout", said=assemble.NO_STEP.format(minutes=minutes)), False
+            return Exit(cause="timeout", said=assemble.NO_STEP.format(minutes=minutes))
         if time.monotonic() > until:
-            ready.setup.engine.stop(handle, work)
-            ended = ready.setup.engine.poll(handle, work)
-            return (Exit() if isinstance(ended, Running) else ended), True
+            engine.stop(handle, work)
+            said = f"the trial ran past its limit of {limit:.0f} s and was stopped"
+            return replace(engine.poll(handle, work) or Exit(), cause="timeout", said=said)
         if (newest := follower.look()) != progress:
             progress, moved = newest, time.monotonic()
             waits = waits and not progress.done
         watcher.trial_goes_on(progress)
         time.sleep(POLL_SECONDS)
+    return ended
 
 
 def _waits_for_links(trial: TrialSpec) -> bool:
@@ -429,7 +426,7 @@ def _resume_attempts(ready: ReadyRun, opened: Session, watcher: Watcher) -> list
         watcher.say(f"taking up {started.trial.id} where an earlier run left it")
         handle = begun.handle or ready.setup.engine.find(started.name, work)
         begun = begun.model_copy(update={"handle": handle})
-        running = handle is not None and isinstance(ready.setup.engine.poll(handle, work), Running)
+        running = handle is not None and ready.setup.engine.poll(handle, work) is None
         began = time.monotonic() - elapsed_seconds(begun, work, running=running)
         with _stop_on_interrupt(ready, started, work):
             taken.append(_finish_attempt(ready, opened, begun, work, watcher, began))
@@ -457,11 +454,7 @@ def stop_orphans(root: Path, session_id: str, engine: Engine, say: Callable[[str
         if started.session == session_id:
             continue
         handle = begun.handle or engine.find(started.name, work)
-        if (
-            handle is None
-            or handle.engine != engine.name
-            or not isinstance(engine.poll(handle, work), Running)
-        ):
+        if handle is None or handle.engine != engine.name or engine.poll(handle, work) is not None:
             continue
         say(f"stopping {started.trial.id} of session {started.session}, whose run died without it")
         engine.stop(handle, work)

@@ -27,7 +27,6 @@ from harness.engines import ENGINES, ContainerEngine
 from harness.errors import MachineError, NoEngine, PlanError
 from harness.image.images import Image
 from harness.image.spec import BuildSettings, venv_refusal
-from harness.machine import local_names, passed_variables, recorded_variables
 from harness.settings import Settings
 
 WHEELHOUSE = "wheelhouse"
@@ -52,21 +51,20 @@ def choose_engine(
     asked whether it does. Raises NoEngine for an engine asked for that does not answer.
     """
     choice = settings.engine
-    passed = recorded_variables(passed_variables(environ), local_names())
     if choice == "here" or (choice == "auto" and image_identity() is not None):
-        return HereEngine(root, passed=passed), ()
+        return HereEngine(root), ()
     if settings.python is not None and choice not in ("auto", "venv"):
         raise PlanError(
             f"--python names an interpreter, and the engine '{choice}' has its own", remedy="leave one out"
         )
     if choice == "venv" or settings.python is not None:
-        return venv_engine(root, settings, passed), (_no_container_note("it was asked for"),)
+        return venv_engine(root, settings), (_no_container_note("it was asked for"),)
     building = build_settings(settings, root=root, environ=environ)
     alone = venv_refusal(image) and (architecture is None or image.runs_on(architecture))
     engine: DockerEngine | None = None
     reason: str | None = None
     try:
-        engine = find_engine(cast(EngineChoice, choice), building, passed=passed, environ=environ)
+        engine = find_engine(cast(EngineChoice, choice), building, environ)
         reason = _image_refusal(engine, choice, image, device, architecture)
         if choice == "auto" and not alone:
             engine.check(image)
@@ -77,7 +75,7 @@ def choose_engine(
     if engine is not None and (reason is None or choice != "auto" or alone):
         _require_wheels_in_clone(root, settings)
         return engine, ()
-    return venv_engine(root, settings, passed), (_no_container_note(str(reason)),)
+    return venv_engine(root, settings), (_no_container_note(str(reason)),)
 
 
 def _image_refusal(
@@ -103,9 +101,9 @@ def _require_wheels_in_clone(root: Path, settings: Settings) -> None:
         )
 
 
-def venv_engine(root: Path, settings: Settings, passed: Mapping[str, str]) -> VenvEngine:
+def venv_engine(root: Path, settings: Settings) -> VenvEngine:
     """Return the virtual environment's engine, with the wheels that are named or in the clone."""
-    return VenvEngine(root, settings.python, wheel_folder(root, settings), passed)
+    return VenvEngine(root, settings.python, wheel_folder(root, settings))
 
 
 def wheel_folder(root: Path, settings: Settings) -> Path | None:
@@ -127,8 +125,7 @@ def fall_back_to_venv(
     """
     if settings.engine != "auto" or not isinstance(engine, DockerEngine) or venv_refusal(image):
         raise error
-    passed = recorded_variables(passed_variables(os.environ), local_names())
-    return venv_engine(root, settings, passed), _no_container_note(error.problem)
+    return venv_engine(root, settings), _no_container_note(error.problem)
 
 
 def engine_places(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -186,23 +183,16 @@ def _place_problem(host: str) -> str | None:
     return None if os.access(path, os.R_OK | os.W_OK) else closed
 
 
-def find_engine(
-    choice: EngineChoice,
-    build: BuildSettings,
-    *,
-    passed: Mapping[str, str] | None = None,
-    environ: Mapping[str, str] = os.environ,
-) -> DockerEngine:
+def find_engine(choice: EngineChoice, build: BuildSettings, environ: Mapping[str, str]) -> DockerEngine:
     """Return the first engine that answers, asked at every place in turn.
 
-    `passed` are the user's variables that trials see; their environment's record names them.
     Raises NoEngine where none answers: with what to do, where it was asked for by name.
     """
     refused = []
     for answer in map(_ask_place, engine_places(environ)):
         if isinstance(answer, Connection):
             if choice in ("auto", answer.kind):
-                return DockerEngine(answer, build, passed)
+                return DockerEngine(answer, build)
             refused.append(f"{ENGINES[answer.kind].title} answers instead")
         elif answer is not None:
             refused.append(answer)

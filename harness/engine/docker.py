@@ -20,7 +20,7 @@ from harness.engine.cdi import cdi_names
 from harness.engine.container import LABEL, DeviceRequest, RunSpec, TrialFolders, User
 from harness.engine.facts import Connection, EngineFacts, device_refusal, engine_facts
 from harness.engine.interface import GONE, Built, Exit, Handle, Say
-from harness.engine.local import LOG, log_tail
+from harness.engine.local import LOG, log_tail, user_variables
 from harness.engines import ENGINES, EngineName
 from harness.errors import MachineError, NoDevice, NoEngine, NotBuilt
 from harness.files import Files, need_room
@@ -48,14 +48,11 @@ _GOING_ON = frozenset({"running", "paused", "restarting", "stopping", "removing"
 class DockerEngine:
     """One engine that answered. Every call raises NoEngine where it no longer does, within ANSWER_SECONDS."""
 
-    def __init__(
-        self, connection: Connection, build: BuildSettings, passed: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, build: BuildSettings) -> None:
         self.connection = connection
         self.name: EngineName = connection.kind
         self._title = ENGINES[connection.kind].title
         self._build = build
-        self._passed = passed or {}
 
     @cached_property
     def _api(self) -> Any:
@@ -162,7 +159,7 @@ class DockerEngine:
             unpinned_because=reasons,
             image_id=image_id,
             writable_root=self._opens_root(build_spec.device),
-            passed_variables=dict(self._passed),
+            passed_variables=user_variables(),
         )
 
     def _fit_spec(self, spec: RunSpec) -> RunSpec:

@@ -8,9 +8,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,13 @@ from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
 from harness.image.images import Image
 from harness.image.lock import lock_sha256
-from harness.machine import INHERITED, inherited_variables, local_names
+from harness.machine import (
+    INHERITED,
+    inherited_variables,
+    local_names,
+    passed_variables,
+    recorded_variables,
+)
 from harness.record import Environment, short_hash
 
 LOG = "log.txt"
@@ -163,6 +169,11 @@ class Processes:
         shutil.rmtree(_temporary_folder(work), ignore_errors=True)
 
 
+def user_variables() -> dict[str, str]:
+    """Return the variables of this process that trials see as well, as records name them."""
+    return recorded_variables(passed_variables(os.environ), local_names())
+
+
 IDENTITY = Path("/etc/gpudyno/environment.json")
 """The file in each of our images that names its lock and base."""
 
@@ -182,7 +193,6 @@ class HereEngine(Processes):
 
     root: Path
     path: Path = IDENTITY
-    passed: Mapping[str, str] = field(default_factory=dict)
     name: EngineName = "here"
 
     def check(self, image: Image) -> None:
@@ -224,7 +234,7 @@ class HereEngine(Processes):
             engine=self.name,
             pinned=not reasons,
             unpinned_because=tuple(reasons),
-            passed_variables=dict(self.passed),
+            passed_variables=user_variables(),
             inherited_variables=inherited_variables(os.environ, local_names()),
         )
         return Built(environment, Path(python))

@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from harness.engine.interface import Built, Say
-from harness.engine.local import Processes
+from harness.engine.local import Processes, user_variables
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
 from harness.files import command_output, free_bytes, last_line, need_room, run_streamed
@@ -47,7 +47,7 @@ class VenvEngine(Processes):
     root: Path
     python: str | None = None
     wheelhouse: Path | None = None
-    passed: Mapping[str, str] = field(default_factory=dict)
+    passed: Mapping[str, str] = field(default_factory=user_variables)
     name: EngineName = "venv"
 
     def _folder(self, image: Image) -> Path:

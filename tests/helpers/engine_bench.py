@@ -90,7 +90,7 @@ class Bench:
 def answering_engine(environ: Mapping[str, str], kind: EngineChoice = "auto") -> DockerEngine | None:
     """The engine that answers where these variables say, if one does."""
     try:
-        return find_engine(kind, BuildSettings(ROOT), environ=environ)
+        return find_engine(kind, BuildSettings(ROOT), environ)
     except NoEngine:
         return None
 

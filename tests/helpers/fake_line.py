@@ -244,7 +244,7 @@ def run_line(
             scene[device.indices[0]] = (Work(STRANGER, 1024 * MIB),)
         watch_trial(box, files, work, device, scene)
 
-    def engine(choice: str, building: BuildSettings, **more: Any) -> ConstructedEngine:
+    def engine(choice: str, building: BuildSettings, environ: object) -> ConstructedEngine:
         return ConstructedEngine(box, facts, files, clock, building)
 
     def busy_little() -> Any:

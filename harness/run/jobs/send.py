@@ -217,14 +217,15 @@ def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
     capability = (site.capability,) if site.capability else ()
     image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
     passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
-    recorded = recorded_variables(passed, local_names())
     return RunSetup(
         root=root,
         settings=settings,
         machine=machine,
         selection=selection,
         image=image,
-        engine=replace(venv_engine(root, settings, recorded), name="slurm"),
+        engine=replace(
+            venv_engine(root, settings), name="slurm", passed=recorded_variables(passed, local_names())
+        ),
         # Slurm chooses a trial's card.
         plan=plan_file.load_plan(root, settings.plan).model_copy(update={"each_card": False}),
         passed=passed,

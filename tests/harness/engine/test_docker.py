@@ -140,7 +140,7 @@ def test_a_new_process_finds_a_running_trial_by_its_handle_its_name_and_its_sess
         "from harness.engine.choose import find_engine\n"
         "host, text, name, session, work = sys.argv[1:]\n"
         "settings = BuildSettings(root=Path(work))\n"
-        "engine = find_engine('auto', settings, environ={'DOCKER_HOST': host})\n"
+        "engine = find_engine('auto', settings, {'DOCKER_HOST': host})\n"
         "handle = Handle.parse(text, 'handle')\n"
         "ended = engine.poll(handle, Path(work))\n"
         "named, of_session = engine.find(name, Path(work)), engine.leftovers(session)\n"

@@ -41,7 +41,7 @@ def _sockets_are_closed():
 
 
 def engine_at(path: Path, choice: choose.EngineChoice = "auto"):
-    return choose.find_engine(choice, BUILD, environ={"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
+    return choose.find_engine(choice, BUILD, {"DOCKER_HOST": f"unix://{path.resolve()}", "PATH": ""})
 
 
 def asked_of(
@@ -66,18 +66,18 @@ def test_the_engine_asked_for_by_name_is_taken_even_where_the_other_answers_firs
         choose, "engine_places", lambda environ: (f"unix://{tmp_path}/d", f"unix://{tmp_path}/p")
     )
     with answering(tmp_path / "d", DOCKER), answering(tmp_path / "p", PODMAN):
-        names = [choose.find_engine(asked, BUILD, environ={}).name for asked in ("auto", "docker", "podman")]
+        names = [choose.find_engine(asked, BUILD, {}).name for asked in ("auto", "docker", "podman")]
     assert names == ["docker", "docker", "podman"]
 
 
 def test_without_an_engine_it_is_said_that_none_answers_and_a_name_is_refused_with_what_to_do(tmp_path):
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     with pytest.raises(NoEngine, match="no container engine answers"):
-        choose.find_engine("auto", BUILD, environ=environ)
+        choose.find_engine("auto", BUILD, environ)
     with pytest.raises(
         NoEngine, match="Podman is asked for and does not answer; correct or unset DOCKER_HOST"
     ):
-        choose.find_engine("podman", BUILD, environ=environ)
+        choose.find_engine("podman", BUILD, environ)
 
 
 def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
@@ -88,7 +88,7 @@ def test_an_engine_of_the_other_kind_is_named_in_the_refusal(tmp_path):
 def test_an_engine_on_another_machine_is_refused_because_it_sees_other_folders():
     environ = {"DOCKER_HOST": "tcp://build.example:2376"}
     with pytest.raises(NoEngine, match=r"build\.example:2376 is another machine"):
-        choose.find_engine("docker", BUILD, environ=environ)
+        choose.find_engine("docker", BUILD, environ)
 
 
 @pytest.mark.parametrize("chosen", [False, True])

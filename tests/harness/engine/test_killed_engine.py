@@ -93,9 +93,7 @@ def test_an_engine_killed_in_mid_trial_is_no_engine_at_once_and_its_trial_is_fou
     daemon, rootfs, tmp_path
 ):
     tmp_path.chmod(0o755)
-    engine = find_engine(
-        "auto", BuildSettings(root=tmp_path), environ={"DOCKER_HOST": f"unix://{daemon.socket}"}
-    )
+    engine = find_engine("auto", BuildSettings(root=tmp_path), {"DOCKER_HOST": f"unix://{daemon.socket}"})
     found = engine.connection
     api = docker.APIClient(base_url=found.host, timeout=60, version=found.api_version)
     base = imported(api, rootfs, podman=daemon.kind == "podman")

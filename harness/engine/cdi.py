@@ -18,7 +18,7 @@ ALL_CARDS = "nvidia.com/gpu=all"
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 
-def cdi_devices(files: Files, folders: Iterable[str] = CDI_FOLDERS) -> tuple[str, ...]:
+def cdi_devices(files: Files, folders: Iterable[str]) -> tuple[str, ...]:
     """Return the devices that the CDI specifications in these folders name, such as nvidia.com/gpu=0."""
     return tuple(
         sorted({device for text in _specifications(files, folders) for device in _specified_devices(text)})

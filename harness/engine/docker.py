@@ -92,7 +92,7 @@ class DockerEngine:
     def check(self, image: Image) -> None:
         """Raise NoEngine without a client that builds, NoSpace without room, unless the image is built."""
         if self._image_id(self._build.spec(image)) is None:
-            building.require_client(self.connection, os.environ)
+            building.find_client(self.connection)
             free, remedy = self.facts.data_root_free_bytes, "remove images that nobody needs any more"
             need_room(f"image '{image.name}'", image.build_bytes, free, f"{self._title}'s storage", remedy)
 
@@ -101,7 +101,7 @@ class DockerEngine:
         build_spec = self._build.spec(image)
         if self._image_id(build_spec) is None:
             self.check(image)
-            client = building.require_client(self.connection, os.environ)
+            client = building.find_client(self.connection)
             log = (
                 store.clone_state_folder(self._build.root)
                 / "logs"

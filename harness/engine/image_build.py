@@ -39,31 +39,24 @@ def build_settings(settings: Settings, *, root: Path, environ: Mapping[str, str]
     )
 
 
-def choose_client(connection: Connection, environ: Mapping[str, str]) -> Client | None:
-    """Return the client on PATH where it can build for an engine; null where there is none.
+def find_client(connection: Connection) -> Client:
+    """Return the client on PATH that can build for an engine; raises NoEngine with what to install.
 
     A Docker client needs buildx, or must be old enough to have BuildKit inside. Podman builds with its own.
     """
-    path = shutil.which(connection.kind, path=environ.get("PATH"))
-    if path is None or connection.kind == "podman":
-        return Client(path, False, {"CONTAINER_HOST": connection.host}) if path else None
-    environment = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
-    if command_output(path, "buildx", "version") is not None:
-        return Client(path, True, {**environment, "BUILDX_BUILDER": environ.get("BUILDX_BUILDER", "default")})
-    major = re.search(r"version (\d+)\.", command_output(path, "--version") or "")
-    inside = major is not None and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE
-    return Client(path, False, environment) if inside else None
-
-
-def require_client(connection: Connection, environ: Mapping[str, str]) -> Client:
-    """Return a client that can build; raises NoEngine with what to install."""
-    client = choose_client(connection, environ)
-    if client is not None:
-        return client
+    path = shutil.which(connection.kind)
     if connection.kind == "podman":
-        raise NoEngine(
-            "Podman answers, but its command 'podman' is not on PATH", remedy="install podman itself"
-        )
+        if path is None:
+            problem = "Podman answers, but its command 'podman' is not on PATH"
+            raise NoEngine(problem, remedy="install podman itself")
+        return Client(path, False, {"CONTAINER_HOST": connection.host})
+    environment = {"DOCKER_HOST": connection.host, "DOCKER_BUILDKIT": "1"}
+    if path and command_output(path, "buildx", "version") is not None:
+        builder = os.environ.get("BUILDX_BUILDER", "default")
+        return Client(path, True, {**environment, "BUILDX_BUILDER": builder})
+    major = re.search(r"version (\d+)\.", (path and command_output(path, "--version")) or "")
+    if path and major and int(major[1]) < _FIRST_WITHOUT_BUILDKIT_INSIDE:
+        return Client(path, False, environment)
     raise NoEngine(
         "no 'docker' command on PATH can build with BuildKit",
         remedy="install the plugin docker-buildx (package docker-buildx-plugin)",

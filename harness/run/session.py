@@ -20,9 +20,9 @@ LOCK_VARIABLE = "GPUDYNO_TEST_LOCK"
 
 
 @contextmanager
-def run_lock(path: Path | None = None) -> Iterator[None]:
+def run_lock() -> Iterator[None]:
     """Hold the lock of one run per machine, in memory that all its users share; raises Busy while held."""
-    path = path or Path(os.environ.get(LOCK_VARIABLE) or "/dev/shm/gpudyno.lock")
+    path = Path(os.environ.get(LOCK_VARIABLE) or "/dev/shm/gpudyno.lock")
     with _open_shared(path) as file:
         if not lock_file(file, "mount a file system with locks there"):
             raise Busy(

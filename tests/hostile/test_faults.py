@@ -77,7 +77,8 @@ class ForkedRun:
 
 @Line(Path(), {}, {}).verb()
 def go(root: str) -> None:
-    with session.run_lock(Path(root) / "run.lock"):
+    os.environ[session.LOCK_VARIABLE] = f"{root}/run.lock"
+    with session.run_lock():
         runner.run_session(clone.ready(Path(root)), clone.open_session(Path(root)), clone.Quiet())
 
 

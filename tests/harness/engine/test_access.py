@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.engine.api_errors import refusal_error
-from harness.engine.cdi import CDI_REMEDY, cdi_devices, cdi_names
+from harness.engine.cdi import CDI_FOLDERS, CDI_REMEDY, cdi_devices, cdi_names
 from harness.engine.container import DeviceRequest
 from harness.engine.facts import device_refusal
 from harness.files import Files
@@ -55,7 +55,7 @@ def test_the_devices_of_a_specification_are_read_in_yaml_and_in_json(tmp_path):
         run__cdi__no_JSON="[]",
         run__cdi__torn_YAML="kind: [",
     )
-    assert cdi_devices(read) == (
+    assert cdi_devices(read, CDI_FOLDERS) == (
         "amd.com/gpu=0",
         "nvidia.com/gpu=0",
         f"nvidia.com/gpu={UUIDS[0]}",

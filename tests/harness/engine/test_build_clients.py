@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.engine.facts import Connection
-from harness.engine.image_build import build_settings, choose_client, telling_line
+from harness.engine.image_build import build_settings, find_client, telling_line
+from harness.errors import NoEngine
 from harness.settings import Settings
 
 
@@ -20,16 +21,19 @@ def client_at(folder: Path, *, buildx: bool, version: str) -> str:
     return str(path)
 
 
-def test_a_client_builds_by_buildx_or_by_what_an_old_one_has_inside(tmp_path):
+def test_a_client_builds_by_buildx_or_by_what_an_old_one_has_inside(tmp_path, monkeypatch):
     connection = Connection("docker", "unix:///s", "20.10.24", "1.41")
     new = client_at(tmp_path / "new", buildx=False, version="28.2.2")
     old = client_at(tmp_path / "old", buildx=False, version="20.10.24+dfsg1")
     able = client_at(tmp_path / "able", buildx=True, version="28.2.2")
 
     def chosen(path: str):
-        return choose_client(connection, {"PATH": str(Path(path).parent)})
+        monkeypatch.setenv("PATH", str(Path(path).parent))
+        return find_client(connection)
 
-    assert chosen(new) is None and choose_client(connection, {"PATH": str(tmp_path)}) is None
+    for path in (new, str(tmp_path / "nothing")):
+        with pytest.raises(NoEngine, match="no 'docker' command on PATH can build with BuildKit"):
+            chosen(path)
     assert (chosen(able).path, chosen(able).buildx) == (able, True)
     assert (chosen(old).path, chosen(old).buildx) == (old, False)
     assert chosen(old).environment == {"DOCKER_HOST": "unix:///s", "DOCKER_BUILDKIT": "1"}

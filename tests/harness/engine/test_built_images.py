@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -12,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.engine.docker import DockerEngine
-from harness.engine.image_build import choose_client
-from harness.errors import MachineError, NotBuilt
+from harness.engine.image_build import find_client
+from harness.errors import MachineError, NoEngine, NotBuilt
 from harness.image.images import Image
 from harness.image.spec import BuildSettings
 from tests.helpers import ROOT
@@ -69,8 +68,10 @@ def clone(bench: Bench, step: str) -> tuple[Image, DockerEngine]:
         network="host",
     )
     connection = bench.engine.connection
-    client = choose_client(connection, os.environ)
-    require(connection.kind, client is not None, "no command-line client here builds with BuildKit")
+    try:
+        find_client(connection)
+    except NoEngine as error:
+        require(connection.kind, False, error.problem)
     return image, DockerEngine(connection, settings)
 
 

@@ -89,7 +89,7 @@ def test_a_failure_of_another_kind_or_of_another_sweep_spares_no_larger_batch(sw
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 @pytest.mark.parametrize(
     "holding",
-    [lambda path: run_lock(path / "lock"), hold_folder, submissions_lock],
+    [lambda path: run_lock(), hold_folder, submissions_lock],
     ids=["run", "data", "jobs"],
 )
 def test_a_file_system_without_locks_is_named_and_never_taken_for_another_run(

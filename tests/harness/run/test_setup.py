@@ -30,7 +30,7 @@ UUIDS = [f"GPU-{n}f2a1b2c-1111-2222-3333-123456789abc" for n in range(2)]
 
 @pytest.fixture(autouse=True)
 def _client(monkeypatch):
-    monkeypatch.setattr(image_build, "choose_client", lambda connection, environ: Client("docker", True, {}))
+    monkeypatch.setattr(image_build, "find_client", lambda connection: Client("docker", True, {}))
 
 
 def card(index: int, *, vendor: str = "NVIDIA", architecture: str = "sm_89", driver: str = "580.65") -> Gpu:

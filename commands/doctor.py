@@ -16,7 +16,6 @@ from harness.doctor.surroundings import (
     Surroundings,
     reach_hosts,
 )
-from harness.engine.container import shared_memory_bytes
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import read_load
 from harness.run import setup as run_setup
@@ -66,8 +65,7 @@ def diagnose_line(setup: RunSetup) -> LineDiagnosis:
     try:
         chosen = choose_trials(setup)
         if not around.in_the_way:
-            shared = max(shared_memory_bytes(item.trial) for item in chosen.planned)
-            needs = PlanNeeds(setup.plan.name, 0 if is_built(setup) else setup.image.build_bytes, shared)
+            needs = PlanNeeds(setup.plan.name, 0 if is_built(setup) else setup.image.build_bytes)
     except GpudynoError as error:
         refusal = error
     around = replace(around, load=read_load(), data=data, answered=reach_hosts(_addresses(data)), needs=needs)

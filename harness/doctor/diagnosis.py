@@ -28,6 +28,7 @@ SPARE_BYTES = 2 * GIB
 FULL_BYTES = 2**26
 """With less, no session is written."""
 SMALL_MEMORY_BYTES = 4 * GIB
+LITTLE_SHARED_BYTES = GIB
 
 UDEV_RULE = 'KERNEL=="kfd|renderD*", MODE="0666"'
 
@@ -231,11 +232,11 @@ def _memory(around: Surroundings) -> Iterator[Diagnosis]:
         free = around.load.memory_available_bytes
         shown = f", {format_bytes(free)} of it available" if free is not None else ""
         yield Diagnosis("warn" if small else "ok", f"memory: {format_bytes(memory)}{shown}", remedy)
-    shared, needed = machine.shared_memory_bytes, around.needs.shared_memory_bytes if around.needs else 0
-    if around.engine is None and shared is not None and shared < needed:
+    shared = machine.shared_memory_bytes
+    if around.engine is None and shared is not None and shared < LITTLE_SHARED_BYTES:
         yield warn(
-            f"/dev/shm holds {format_bytes(shared)}, and the loader may need {format_bytes(needed)}",
-            f"sudo mount -o remount,size={needed // 2**20 + 1}M /dev/shm",
+            f"/dev/shm holds {format_bytes(shared)}, and loaders put their batches there",
+            "sudo mount -o remount,size=50% /dev/shm",
         )
 
 

@@ -105,12 +105,11 @@ class DataNeed:
 
 @dataclass(frozen=True, slots=True)
 class PlanNeeds:
-    """What a plan takes of this machine's disks and memory beside its data."""
+    """What a plan takes of this machine's disks beside its data."""
 
     plan: str
     build_bytes: int = 0
     """What its environment takes; 0 where that is built."""
-    shared_memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,20 +122,8 @@ def file_of(spec: RunSpec) -> str:
     return workload_file(spec.trial.asked.workload, spec.own_workloads)
 
 
-LOADERS = {"cifar_fastai": (4, 224), "chexnet": (6, 224), "mnist_cnn": (2, 28)}
-"""A loader's processes and its images' side in pixels by workload, unless a variant says otherwise."""
-
-
-def shared_memory_bytes(trial: TrialSpec) -> int:
-    """Return max(1 GiB, what all devices' loaders need): three fp32 batches a worker."""
-    variant = trial.asked.variant
-    if variant.data_mode != "host":
-        return GIB
-    own, pixels = LOADERS.get(trial.asked.workload, (4, 224))
-    asked = variant.options.get("workers")
-    workers = int(asked) if asked and isinstance(asked, int | float) else own
-    batch_bytes = variant.batch_size * 3 * (variant.image_size or pixels) ** 2 * 4
-    return max(GIB, 3 * workers * variant.gpus * batch_bytes)
+SHARED_MEMORY_BYTES = 64 * GIB
+"""The most that a trial's processes may share, batches of its loaders above all; a bound, and not taken."""
 
 
 _INSIDE = TrialFolders(Path("/in"), Path("/out"), (), Path("/cache"), Path("/workloads"))
@@ -255,7 +243,7 @@ def container_config(spec: RunSpec) -> dict[str, Any]:
         "ReadonlyRootfs": not spec.writable_root,
         "Mounts": _mounts(spec.folders),
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=4g"},
-        "ShmSize": shared_memory_bytes(spec.trial),
+        "ShmSize": SHARED_MEMORY_BYTES,
         "CapDrop": ["ALL"],
         "SecurityOpt": [
             "no-new-privileges",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,12 +16,10 @@ from harness.engine.container import (
     User,
     container_config,
     process_command,
-    shared_memory_bytes,
 )
 from harness.engine.docker import DockerEngine
 from harness.gpu.cuda_start import NOT_TRIED, CudaStart
-from harness.plan import plan_file
-from harness.record import DataMode, DeviceKind, TrialSpec
+from harness.record import DeviceKind, TrialSpec
 from tests.helpers import engine_bench
 from tests.helpers.checks import golden, golden_difference
 from tests.helpers.fake_engine import FACTS
@@ -41,12 +37,10 @@ GROUPS = (44, 993)
 GIB = 1024**3
 
 
-def trial(
-    device: DeviceKind, *, batch: int = 64, size: int = 224, mode: DataMode = "device", **options: int
-) -> TrialSpec:
+def trial(device: DeviceKind) -> TrialSpec:
     asked = {"workload": "cifar_fastai", "protocol": "fair/1", "data": "real", "environment": device}
-    variant = {"model": "resnet50", "batch_size": batch, "data_mode": mode, "image_size": size}
-    return engine_bench.trial({**variant, "options": options}, device=device, **asked)
+    variant = {"model": "resnet50", "batch_size": 64, "data_mode": "device", "image_size": 224}
+    return engine_bench.trial(variant, device=device, **asked)
 
 
 def asked_for(device: DeviceRequest, **changes) -> RunSpec:
@@ -123,79 +117,6 @@ def test_a_card_is_given_by_its_index_as_the_driver_counts_where_it_has_no_uuid(
     spec = replace(asked_for(DeviceRequest("cuda", indices=(1,))), interpreter=Path("python"))
     _, inside = process_command(spec)
     assert (inside["CUDA_VISIBLE_DEVICES"], inside["CUDA_DEVICE_ORDER"]) == ("1", "PCI_BUS_ID")
-
-
-def test_shared_memory_is_what_the_loader_needs_and_never_below_one_gib():
-    assert shared_memory_bytes(trial("cpu", batch=8, size=64, mode="host")) == GIB
-    assert shared_memory_bytes(trial("cuda", batch=2048, mode="device")) == GIB
-    batch_bytes = 512 * 3 * 224 * 224 * 4
-    assert shared_memory_bytes(trial("cuda", batch=512, mode="host")) == 12 * batch_bytes
-    assert shared_memory_bytes(trial("cuda", batch=512, mode="host", workers=16)) == 48 * batch_bytes
-
-
-WORKLOADS = Path(__file__).parents[3] / "workloads"
-OWN_WORKERS = {
-    "chexnet": "parts/chexnet/protocol.py",
-    "cifar_fastai": "parts/training/cifar_protocol.py",
-    "mnist_cnn": "mnist_cnn.py",
-}
-"""Where each workload that loads in processes of its own says in how many."""
-PIXELS = {"chexnet": 224, "cifar_fastai": 224, "mnist_cnn": 28}
-
-
-@cache
-def own_workers(workload: str) -> int:
-    """The number as the workload's source has it, which imports a framework."""
-    found = re.search(
-        r'(?:^WORKERS = |"workers": )(\d+)', (WORKLOADS / OWN_WORKERS[workload]).read_text(), re.M
-    )
-    assert found, OWN_WORKERS[workload]
-    return int(found[1])
-
-
-def loading_trials() -> list[TrialSpec]:
-    """Every planned trial that loads from the host, for each kind of device and each image of a plan."""
-    found = {}
-    for name in plan_file.plan_files(WORKLOADS.parent):
-        loaded = plan_file.load_plan(WORKLOADS.parent, name)
-        sources = {m.data: "real" for m in loaded.measure if m.data}
-        places = {
-            (kind, image) for m in loaded.measure for kind in m.devices for image in m.images or (kind,)
-        }
-        for kind, image in places:
-            context = plan_file.PlanContext(kind, image, None, sources, {})
-            for item in plan_file.plan_trials(loaded, context, seed=1):
-                if item.trial.asked.variant.data_mode == "host":
-                    found[item.trial.id] = item.trial
-    return list(found.values())
-
-
-def test_each_planned_trial_that_loads_from_the_host_has_room_for_the_batches_of_all_its_workers():
-    trials = loading_trials()
-    assert {one.asked.workload for one in trials} >= {"chexnet", "cifar_fastai", "mnist_cnn"}
-    for one in trials:
-        asked = one.asked
-        if asked.workload not in OWN_WORKERS:
-            # Text and TensorFlow without worker processes, and a published program's own loader.
-            assert asked.workload in ("cifar_resnet44", "program", "tensorcore_mlp", "word_lm")
-            continue
-        workers = asked.variant.options.get("workers") or own_workers(asked.workload)
-        side = asked.variant.image_size or PIXELS[asked.workload]
-        held = 2 * workers * asked.variant.gpus * asked.variant.batch_size * 3 * side**2 * 4
-        assert shared_memory_bytes(one) >= 1.5 * held, one.id
-
-
-def test_shared_memory_counts_a_workload_s_own_workers_and_every_device():
-    published = {"model": "densenet121", "batch_size": 64, "data_mode": "host"}
-    asked = {"workload": "chexnet", "protocol": "published/1", "environment": "cuda"}
-    batch_bytes = 64 * 3 * 224 * 224 * 4
-
-    def of(**changes) -> int:
-        return shared_memory_bytes(engine_bench.trial({**published, **changes}, device="cuda", **asked))
-
-    assert of(options={"workers": 24}) == 72 * batch_bytes
-    assert of(gpus=4) == 72 * batch_bytes
-    assert of(batch_size=128) == of(batch_size=128, options={"workers": 0}) == 36 * batch_bytes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.engine.container import container_config
+from harness.engine.container import SHARED_MEMORY_BYTES, container_config
 from harness.engine.interface import GONE
 from harness.errors import NotBuilt
 from tests.helpers.engine_bench import MIB, SESSION, STUBBORN, WAIT
@@ -82,7 +82,7 @@ def test_inside_there_is_no_network_no_privilege_and_nothing_to_write_but_its_ow
     assert found["executed"] == 7, "/tmp runs programs"
     assert set(found["capabilities"]) == {"0"}
     assert found["no_new_privileges"] == "1"
-    assert found["shared_memory"] == 1024 * MIB
+    assert found["shared_memory"] == SHARED_MEMORY_BYTES
     assert (found["data"], found["home"]) == ("a sample", "/tmp")
 
 

@@ -80,6 +80,9 @@ class Processes:
 
     name: EngineName
 
+    def check(self, image: Image) -> None:
+        """Refuse no image by itself."""
+
     def user(self) -> User:
         """Return the caller: a process has no other user inside."""
         return User()

@@ -41,8 +41,8 @@ from report.page.whole_page import (
     write_gallery,
 )
 
-LONGER = {"cpu": "desk", "cuda": "resnet18", "rocm": "resnet18"}
-"""By the kind of device the plan of longer runs that the short plan leads to."""
+LONGER = {"cuda": "resnet18", "rocm": "resnet18"}
+"""By the kind of device the plan of longer runs of the precisions that the short plan compares."""
 LOG_LINES, LOG_LETTERS = 12, 200
 
 

@@ -274,6 +274,10 @@ def _comparable_key(cell: Cell, rule: FactorRule) -> Hashable:
     return replace(without_fields(cell.key, *free), data_sha256=data), within
 
 
+def _work_key(cell: Cell, rule: FactorRule) -> Hashable:
+    return _comparable_key(cell, rule), without_fields(cell.key, *rule.free, "data_sha256")
+
+
 def _equal_key(cell: Cell, rule: FactorRule) -> Hashable:
     return without_fields(cell.key, *rule.free), without_fields(cell.length, *rule.free)
 
@@ -307,16 +311,22 @@ def _work_rows(cells: Iterable[Cell], rule: FactorRule) -> list[_Row]:
 
 
 def _join_others(others: Iterable[Cell], rows: Sequence[_Row], rule: FactorRule) -> None:
-    """Adds to each row the newest cell of each other side that did the same, else the same but for terms."""
-    by_work = grouped_by(rows, lambda row: _comparable_key(next(iter(row.values())), rule))
-    strict = {id(row): {_equal_key(cell, rule) for cell in row.values()} for row in rows}
-    newest = sorted(others, key=_age_of, reverse=True)
-    for same in (True, False):
-        for cell in newest:
-            alike = by_work.get(_comparable_key(cell, rule), [])
-            found = [row for row in alike if _equal_key(cell, rule) in strict[id(row)]]
-            for row in found if same else [] if found else alike[:1]:
+    """Add the newest cell of each other side to each row of the same work, else of the nearest.
+
+    Of works that differ in terms alone, one whose window alone is another is nearer than others, which join
+    one row.
+    """
+    left = sorted(others, key=_age_of, reverse=True)
+    for key_of, most in ((_equal_key, len(rows)), (_work_key, len(rows)), (_comparable_key, 1)):
+        rows_of: dict[Hashable, list[_Row]] = {}
+        for row in rows:
+            for key in {key_of(cell, rule) for cell in row.values()}:
+                rows_of.setdefault(key, []).append(row)
+        joined = [(cell, rows_of.get(key_of(cell, rule), [])) for cell in left]
+        for cell, found in joined:
+            for row in found[:most]:
                 row.setdefault(rule.values(cell.trials[0]), cell)
+        left = [cell for cell, found in joined if not found]
 
 
 def _compared_side(

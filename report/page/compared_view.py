@@ -234,7 +234,7 @@ def _framework_name(side: ComparedSide) -> str:
 
 
 def _batch_name(side: ComparedSide) -> str:
-    """'batch 32', 'batch 384 (as of 12 devices)'"""
+    """'batch 32', 'batch 384 (as if on 12 devices)'"""
     values = dict(side.values)
     ranks, size = values.get("virtual_ranks"), values.get("batch_size")
     return batch_of_devices(int(size or 0), int(ranks)) if ranks else f"batch {size}"
@@ -243,7 +243,7 @@ def _batch_name(side: ComparedSide) -> str:
 def batch_of_devices(size: int, devices: int) -> str:
     """Return the name of a batch that so many devices would share, each with `size` of it."""
     name = f"batch {text.grouped_digits(size * devices)}"
-    return f"{name} (as of {devices} devices)" if devices > 1 else name
+    return f"{name} (as if on {devices} devices)" if devices > 1 else name
 
 
 def _loader_name(side: ComparedSide) -> str:

@@ -26,7 +26,7 @@ from tests.helpers.records_card import checked_card
 ON_CPU, ON_CARD, DESK = "20261121-38cb4c", "20261126-cb0794", "20261121-8a1add"
 
 
-@pytest.mark.parametrize(("session", "plan"), [(ON_CPU, "desk"), (ON_CARD, "resnet18"), (DESK, None)])
+@pytest.mark.parametrize(("session", "plan"), [(ON_CPU, None), (ON_CARD, "resnet18"), (DESK, None)])
 def test_a_first_look_names_the_longer_line_of_its_device(
     session: str, plan: str | None, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
 ):

@@ -166,6 +166,15 @@ def test_windows_of_other_lengths_are_named_and_the_published_card_stands_below(
     assert len(published) == 4 and all("other loader" in row.note for row in published)
 
 
+@pytest.mark.parametrize(("session", "expected"), [("20261125-53f079", 1.505), (MNIST, 0.665)])
+def test_a_machine_beside_is_held_against_the_work_that_is_nearest(session: str, expected: float):
+    analysis, _ = asked(session)
+    (machines,) = [each for each in analysis.beside if each.factor == "machine"]
+    found = [ratio for ratio in machines.ratios if ratio.of.key.data_mode == "host"]
+    assert [ratio.over.key.data_mode for ratio in found] == ["host"]
+    assert found[0].estimate == pytest.approx(expected, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("session", "looks"),
     [

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from statistics import fmean
 
-from harness.record import Session
+from harness.record import Record, Session
 from report import text
 from report.analysis import Analysis
 from report.compare.cells import Cell, time_breakdown
@@ -21,6 +21,11 @@ from report.trials.trial import TrialResult
 FIRST = "invoke build run report"
 MOST_TOGETHER = 3
 """Other sessions that a line names beside the leading one."""
+
+
+def cores_of(record: Record) -> float | None:
+    """Return how many of its cores a processor lent to a trial; null of a card."""
+    return record.machine.cpu.usable if record.trial.asked.device == "cpu" else None
 
 
 def limiting_shares(cells: Sequence[Cell]) -> Sentence:
@@ -66,7 +71,7 @@ def repeat_line(analysis: Analysis) -> Sentence:
     rounds, done = min(map(_count_rounds, sessions), default=0), max(trial.record.block for trial in own)
     blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling
     lines = [_run_line(ran[one.id][0], blocks=blocks) for one in sessions] or [_run_line(own[0])]
-    took = [(len(one.trials), fmean(trial.record.wall_seconds for trial in ran[one.id])) for one in sessions]
+    took = [(len(one.trials), _mean_wall_seconds(ran[one.id])) for one in sessions]
     return Sentence(
         "next-blocks" if blocks else "next-again",
         {
@@ -76,6 +81,12 @@ def repeat_line(analysis: Analysis) -> Sentence:
             "seconds": sum(trials * seconds for trials, seconds in took),
         },
     )
+
+
+def _mean_wall_seconds(trials: Sequence[TrialResult]) -> float:
+    """Return how long a trial took in its last attempt: one before it may have been stopped early."""
+    last = {one.record.trial.id: one for one in sorted(trials, key=lambda each: each.record.attempt)}
+    return fmean(trial.record.wall_seconds for trial in last.values())
 
 
 def _count_rounds(session: Session) -> int:

@@ -23,7 +23,14 @@ from report.page.compared_view import (
     view_comparison,
 )
 from report.page.filters import figure_text, missing_words, work_details
-from report.page.one.answering import alike_line, limiting_shares, repeat_line, runs_of, together_line
+from report.page.one.answering import (
+    alike_line,
+    cores_of,
+    limiting_shares,
+    repeat_line,
+    runs_of,
+    together_line,
+)
 from report.page.parts.studies import published_times
 from report.page.pictures import (
     MOST_ROWS,
@@ -158,6 +165,7 @@ def _headline(view: ComparedView, clauses: Sequence[Clause]) -> Sentence:
         "open": [each for each in clauses if each not in decided],
         "one_work": len({id(each.work) for each in clauses}) == 1,
         "on": text.short_card(view.comparison.sides[0].card),
+        "cores": cores_of(clauses[0].ratio.of.trials[0].record),
         "loads": clauses[0].ratio.of.key.protocol == LOADER_ALONE,
         "unseen": _least_shown(view.ratios) if all(map(_is_unseen, (c.ratio for c in clauses))) else None,
     }
@@ -229,7 +237,7 @@ def _group(work: ShownWork, view: ComparedView, beside: dict[int, list[tuple[Cla
         ratio = None if at == work.fastest else view.comparison.ratio(work.of, work.fastest, at)
         times, ends = ratio.estimate if ratio else 1.0, ratio.interval if ratio else None
         low, high = (ends.low, ends.high) if ends else (None, None)
-        speed = f"{text.number(speed_of_all_runs(cell))} {rate_unit(cell)}"
+        speed = figure_text(speed_of_all_runs(cell), rate_unit(cell))
         said = figure_text(cell.seconds.mean, "seconds") if timed else speed
         mark = Mark(times, low, high, look_of(cell, "protocol_seconds" if timed else "throughput"), side.slot)
         rows.append(ScaleRow(side.name, (mark,), text=said, small=text.times(times)))

@@ -13,7 +13,7 @@ from report.analysis import Analysis
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
 from report.compare.cells import Cell, TimeBreakdown, time_breakdown
 from report.page.filters import figure_text, of_each_key, work_name
-from report.page.one.answering import repeat_line
+from report.page.one.answering import cores_of, repeat_line
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Picture, Sentence, Systems
 from report.trials.ceilings import (
@@ -176,9 +176,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     if not devices:
         return None
     rows = [row for row in devices[0].sheet if row.measured and row.unit in ("TFLOP/s", "GB/s")]
-    first = analysis.with_ceilings[0].record
-    cores = first.machine.cpu.usable if first.trial.asked.device == "cpu" else None
-    data = {"own": systems.own[0], "rows": rows, "cores": cores}
+    data = {"own": systems.own[0], "rows": rows, "cores": cores_of(analysis.with_ceilings[0].record)}
     sure = {"runs": devices[0].runs, "apart": _farthest_apart(analysis.with_ceilings)}
     return AnswerPage(
         headline=Sentence("limits-reached", data),
@@ -192,7 +190,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
 
 
 def _farthest_apart(trials: Sequence[TrialResult]) -> float:
-    """Return how far the runs of one ceiling lie apart at most, over their median; 0 of single runs."""
+    """Return how far the runs of a product or copy lie apart at most, over their median; 0 of single runs."""
     measured = (trial.record.measurement for trial in trials if trial.verdict != "invalid")
     runs = [one.ceilings for one in measured if one and not one.all_reduce]
     values = ([run[name] for run in runs if name in run] for name in {name for run in runs for name in run})

@@ -129,11 +129,8 @@ def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResu
 
 
 def _choose_chips(found: Sequence[Chip]) -> tuple[Chip, ...]:
-    """The worst first, and one that is good where anything is."""
-    worst = sorted(found, key=lambda chip: _SEVERITY[chip.kind])
-    good = [chip for chip in worst if chip.kind == "good"]
-    others = [chip for chip in worst if chip.kind != "good"]
-    return (*others[: MOST_CHIPS - bool(good)], *good[: max(1, MOST_CHIPS - len(others))])[:MOST_CHIPS]
+    """The worst first."""
+    return tuple(sorted(found, key=lambda chip: _SEVERITY[chip.kind])[:MOST_CHIPS])
 
 
 def _chips(

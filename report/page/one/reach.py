@@ -50,16 +50,15 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]
     at = _hardest_target(view)
     curve = quality_over_time(runs, targets[at])
-    headline = _headline(view, systems)
     return AnswerPage(
-        headline=headline,
+        headline=_headline(view, systems),
         picture=panels_picture((curve,), "reach") if curve else None,
         template="reach",
         table=view,
         notes=(Sentence("reach-sure", {"runs": runs_of(cells)}), limiting_shares(cells)),
         following=repeat_line(analysis),
         cells=cells,
-        chips=tuple(_chips(cells, headline)),
+        chips=tuple(_chips(cells)),
         about={"model": cells[0].key.model},
     )
 
@@ -104,11 +103,10 @@ def _epoch_seconds(cells: Sequence[Cell]) -> tuple[float, float]:
     return min(seconds, default=0.0), max(seconds, default=0.0)
 
 
-def _chips(cells: Sequence[Cell], headline: Sentence) -> Iterator[Chip]:
+def _chips(cells: Sequence[Cell]) -> Iterator[Chip]:
     fewest, most = runs_of(cells)
     if fewest < 3:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
-    compared = [headline.data[name].cell for name in ("fast", "slow") if name in headline.data]
-    least, longest = _epoch_seconds(compared)
+    least, longest = _epoch_seconds(cells)
     if longest > 1.2 * least > 0:
         yield Chip("care", "epochs-differ", "uncertainty", {"least": least, "most": longest})

@@ -20,17 +20,7 @@ from report.page.values import Quantity, quantity
 from report.stats.equivalence import Verdict, VerdictState
 from report.trials.key import Pairs, Value
 
-VerdictReason = Literal[
-    "within",
-    "outside",
-    "across",
-    "few runs",
-    "other unit",
-    "bound met",
-    "bound missed",
-    "equal",
-    "unequal",
-]
+VerdictReason = Literal["margin", "bound", "number", "few runs", "other unit"]
 
 ORDER = ("fails", "holds", "open")
 UNITS = {"s": "seconds", "B": "bytes", "fraction": "accuracy", "parameters": "count"}
@@ -194,15 +184,13 @@ def unit_of(claim: Claim) -> str:
 
 
 def _verdict_reason(judged: Judged) -> VerdictReason:
-    """Why the verdict is what it is, by what it rests on."""
+    """What the verdict rests on, or why it is open."""
     claim, verdict = judged.claim, judged.verdict
-    state = verdict.state
-    if state == "open":
+    if verdict.state == "open":
         if verdict.other_unit is not None:
             return "other unit"
-        return "few runs" if verdict.interval is None and verdict.bounds is None else "across"
-    if claim.kind == "structure" or CLAIMED[claim.metric].kind == "count":
-        return "equal" if state == "holds" else "unequal"
-    if claim.relation == "equal":
-        return "within" if state == "holds" else "outside"
-    return "bound met" if state == "holds" else "bound missed"
+        if verdict.interval is None and verdict.bounds is None:
+            return "few runs"
+    elif claim.kind == "structure" or CLAIMED[claim.metric].kind == "count":
+        return "number"
+    return "margin" if claim.relation == "equal" else "bound"

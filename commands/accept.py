@@ -47,7 +47,7 @@ def accept(root: Path, settings: Settings, path: Path, records: str | None, aske
     bundled = {one.id for one in bundle.results.sessions}
     if records in bundled:
         raise UserError(f"session {records} is part of the bundle itself, and no delivery", remedy=WHOLE_PLAN)
-    print(render.clause_text(ordered, f"invoke accept {path.name}"))
+    print(render.terminal_text("clause.md", view=ordered.clause, command=f"invoke accept {path.name}"))
     chosen = records or _measured(root, settings, ordered, bundled)
     delivered = analyse_clone(root, chosen)
     was, now = ([trial.record for trial in each.own] for each in (ordered, delivered))

@@ -128,4 +128,4 @@ def _say_clause(root: Path, found: Judgement) -> None:
     elif session is None or session.plan_sha256 not in found.plans:
         print("no clause for an order: the plan that `accept` would run is not in the bundle")
     else:
-        print(render.clause_text(order, f"invoke accept {found.name}"))
+        print(render.terminal_text("clause.md", view=order.clause, command=f"invoke accept {found.name}"))

@@ -20,7 +20,6 @@ from jinja2.bccache import Bucket
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from report.analysis import Analysis
 from report.charts.card import ShareCard, draw_card
 from report.charts.drawing import draw_chart
 from report.charts.style import DARK
@@ -97,7 +96,7 @@ def render(page: Page) -> Rendered:
     """Return the page as HTML and Markdown, and its charts and its card as files."""
     drawings = _Drawings()
     given = {"page": page, "systems": page.systems, "analysis": page.analysis}
-    html = _html(given, drawings)
+    html = _html("page.html", drawings.on_page, **given)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
     card = draw_card(share_card(given))
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
@@ -105,38 +104,25 @@ def render(page: Page) -> Rendered:
 
 def render_gallery(entries: Sequence[GalleryEntry]) -> str:
     """Return the page of cards that leads to each entry's own page, in a folder named by its session."""
-    sheet = _fill_template("page.css", HTML, lambda *_: Markup(""), dark=DARK)
-    given = {"sheet": Markup(sheet), "sheet_hash": _digest(sheet), "entries": entries}
-    return _fill_template("gallery.html", HTML, lambda *_: Markup(""), **given)
+    return _html("gallery.html", _leave_undrawn, entries=entries)
 
 
 def share_card(given: Mapping[str, Any]) -> ShareCard:
     """Return the card of a page in the words of page one."""
-    said = _markdown("card.md", lambda *_: Markup(""), str, **given)
-    about, headline, title, doubt, source = (
-        line.replace("**", "").strip() for line in said.splitlines() if line.strip()
-    )
+    about, headline, title, doubt, source = terminal_text("card.md", **given).splitlines()
     picture = given["page"].one.answer.picture
     return ShareCard(about, headline, title, doubt, source, picture and picture.chart)
 
 
 def answer_text(headline: Sentence) -> str:
     """Return a headline as the terminal shows it."""
-    return _markdown("answer.md", lambda *_: Markup(""), str, headline=headline).replace("**", "").strip()
-
-
-def clause_text(order: Analysis, command: str) -> str:
-    """What a delivered machine must reach, as the terminal shows it: the page's own table and words.
-
-    `command` is what answers on that machine.
-    """
-    written = _markdown("clause.md", lambda *_: Markup(""), str, view=order.clause, command=command)
-    return re.sub(r"\n{2,}", "\n", written).replace("**", "").strip()
+    return terminal_text("answer.md", headline=headline)
 
 
 def terminal_text(template: str, **given: Any) -> str:
-    """Return the lines of a template as the terminal shows them, without empty ones."""
-    return re.sub(r"\n{2,}", "\n", _markdown(template, lambda *_: Markup(""), str, **given)).strip()
+    """Return the lines of a template as the terminal shows them, without empty ones and marks of Markdown."""
+    written = _markdown(template, _leave_undrawn, str, **given).replace("**", "")
+    return re.sub(r"\n{2,}", "\n", written).strip()
 
 
 def comparison_text(
@@ -148,15 +134,18 @@ def comparison_text(
     """Return two sides as the terminal shows them, with what a gate at `limit` refuses."""
     losses = [least_loss(ratio, limit) if limit else None for ratio in found.comparison.ratios]
     given = {"it": found, "differ": tuple(differ), "limit": limit, "reasons": reasons, "losses": losses}
-    return _markdown("compare.md", lambda *_: Markup(""), str, **given).strip()
+    return terminal_text("compare.md", **given)
 
 
-def _html(given: Mapping[str, Any], drawings: _Drawings) -> str:
-    def made(name: str, **more: Any) -> str:
-        return _fill_template(name, HTML, drawings.on_page, **more)
+def _html(name: str, drawing: Callable[..., Markup], **given: Any) -> str:
+    """Return a page with its style sheet, whose hash its policy allows."""
+    sheet = _fill_template("page.css", HTML, drawing, dark=DARK)
+    return _fill_template(name, HTML, drawing, **given, sheet=Markup(sheet), sheet_hash=_digest(sheet))
 
-    sheet = made("page.css", dark=DARK)
-    return made("page.html", **given, sheet=Markup(sheet), sheet_hash=_digest(sheet))
+
+def _leave_undrawn(*_: object) -> Markup:
+    """What stands for a picture in a text without any."""
+    return Markup("")
 
 
 def _markdown(name: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any) -> str:

@@ -75,7 +75,7 @@ def test_the_clause_asks_for_the_ordered_mean_less_five_percent_by_as_many_runs(
     assert (found.margin, demand.runs, len(demand.cell.trials), found.disturbed) == (0.05, 3, 3, 0)
     assert demand.figure.low < demand.figure.estimate < demand.figure.high
     assert (found.unproven, demand.figure.hour_assumed) == (True, 0.01)
-    said = render.clause_text(order, "invoke accept mine.tar.gz")
+    said = render.terminal_text("clause.md", view=found, command="invoke accept mine.tar.gz")
     assert "invoke accept mine.tar.gz" in said
     assert "another hour: ± 1 % assumed" in said
     assert f" {text.rounded(demand.figure.estimate * 0.95, 3)}\N{NO-BREAK SPACE}" in said

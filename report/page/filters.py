@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.record.finding import finding_label
 from harness.summary.statistics import speedup_limit
@@ -212,16 +212,12 @@ def figure_text(number: float | None, unit: str = "") -> str:
     return value_text(Quantity(number, unit))
 
 
-def join_listed(parts: Sequence[Any], word: str = "and") -> Any:
+def join_listed(parts: Iterable[Any], word: str = "and") -> Any:
     """'a, b and c', of texts or of marked-up names."""
     items = list(parts)
-    if len(items) < 2:
-        return str(items[0]) if items and not isinstance(items[0], Markup) else Markup("".join(items))
-    marked = any(isinstance(item, Markup) for item in items)
-    last = f" {word} "
-    if marked:
-        return Markup(", ").join(items[:-1]) + last + items[-1]
-    return f"{', '.join(map(str, items[:-1]))}{last}{items[-1]}"
+    write = escape if any(isinstance(item, Markup) for item in items) else str
+    *first, last = map(write, items or [""])
+    return write(", ").join(first) + f" {word} " + last if first else last
 
 
 def ordinal(number: int) -> str:
@@ -245,7 +241,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "stated": value_or_range,
     "stated_times": stated_times_text,
     "expected": over_expected,
-    "named": lambda system, name: name(system),
     "breakdown": time_breakdown,
     "figure": figure_text,
     "count": text.count,

@@ -8,7 +8,6 @@ from itertools import accumulate
 from harness.record import PRECISION_ORDER, Claim
 from harness.record import Curve as PublishedCurve
 from report import text
-from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Look, Mark, RowGroup, ScaleRow, ScaleRows
 from report.charts.style import Form
@@ -90,14 +89,6 @@ def groups_with_room(groups: Sequence[RowGroup], most: int = MOST_ROWS) -> tuple
 
 
 # Curves
-
-
-def workload_panels(cells: Sequence[Cell], analysis: Analysis, systems: Systems) -> tuple[CurvePanel, ...]:
-    """All curves of one workload's cells that have something to show."""
-    drawn = [
-        learning_panel(cells, analysis.evidence.claims.workload_curves(cells[0].key.workload), systems),
-    ]
-    return tuple(panel for panel in drawn if panel is not None)
 
 
 def panels_picture(shown: tuple[CurvePanel, ...], title: str = "", name: str = LEAD) -> Picture:

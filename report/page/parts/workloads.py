@@ -11,7 +11,7 @@ from report.analysis import Analysis
 from report.compare.batch_sweeps import BatchSweep, batch_sweeps
 from report.compare.cells import Cell
 from report.page.filters import of_each_key, work_name
-from report.page.pictures import panels_picture, workload_panels
+from report.page.pictures import learning_panel, panels_picture
 from report.page.values import Picture, Systems, rate_unit
 from report.trials.key import grouped_by
 
@@ -56,12 +56,12 @@ def _workload(
     failed = [trial for trial in analysis.trials if trial.failure and trial.key.workload == workload]
     kinds = of_each_key(cells)
     own = read_workload(workload)
-    shown = workload_panels(cells, analysis, systems)
+    learned = learning_panel(cells, analysis.evidence.claims.workload_curves(workload), systems)
     return WorkloadView(
         anchor=anchor,
         title=_own_words(cells, "title") or (own.title if own else text.clean(workload, 60)),
         about=_own_words(cells, "about") or (own.about if own else ""),
-        curves=panels_picture(shown, name=f"{anchor}-more") if shown else None,
+        curves=panels_picture((learned,), name=f"{anchor}-more") if learned else None,
         rows=tuple((work_name(cell, kinds), cell) for cell in cells),
         unit=rate_unit(cells[0]),
         batches=tuple(batch_sweeps(mine, failed)),

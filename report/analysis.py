@@ -210,17 +210,19 @@ class Analysis:
         return found if len(found.sides) > 1 else None
 
     @cached_property
+    def leading_trials(self) -> tuple[TrialResult, ...]:
+        """The leading session's trials, those of ceilings among them; none where that came with the clone."""
+        return () if self.of_others else tuple(t for t in self.on_record if t.session == self.lead)
+
+    @cached_property
     def own(self) -> tuple[TrialResult, ...]:
-        """The leading session's trials; none where that came with the clone."""
-        if self.of_others:
-            return ()
-        return tuple(trial for trial in self.trials if trial.session == self.lead)
+        """Those of the leading session's trials that train."""
+        return tuple(trial for trial in self.leading_trials if not trial.is_ceiling)
 
     @cached_property
     def box(self) -> BoxCards:
         """The cards of the leading session's machine."""
-        lead = None if self.of_others else self.lead
-        return cards_of_box(trial for trial in self.on_record if trial.session == lead)
+        return cards_of_box(self.leading_trials)
 
     @cached_property
     def parities(self) -> tuple[Parity, ...]:
@@ -264,8 +266,7 @@ class Analysis:
     @property
     def with_ceilings(self) -> list[TrialResult]:
         """The leading session's trials, and the ceilings that were measured on its machine at any time."""
-        lead = None if self.of_others else self.lead
-        machines = {trial.machine for trial in self.on_record if trial.session == lead}
+        machines = {trial.machine for trial in self.leading_trials}
         ceilings = [trial for trial in self.on_record if trial.is_ceiling]
         return [*self.own, *(trial for trial in ceilings if trial.machine in machines)]
 

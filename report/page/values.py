@@ -161,8 +161,7 @@ class Systems:
 def systems_of(analysis: Analysis) -> Systems:
     """This machine's systems, then those compared with it, then all others."""
     checked = [check.longest for check in analysis.checks]
-    lead = None if analysis.of_others else analysis.lead
-    leading = [trial for trial in analysis.on_record if trial.session == lead]
+    leading = analysis.leading_trials
     own = {trial.machine for trial in (*leading, *checked)}
     offers = analysis.costs.offers if analysis.costs else ()
     measured: tuple[OnCard, ...] = (*offers, *leading, *checked, *analysis.page_cells, *analysis.shown)

@@ -86,12 +86,11 @@ def packed_records(analysis: Analysis) -> tuple[str, bytes]:
     """Return the leading session's records as an archive, the same bytes each time."""
     packed = BytesIO()
     with GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped, TarFile(fileobj=zipped, mode="w") as tar:
-        for trial in analysis.on_record:
-            if trial.session == analysis.lead and not analysis.of_others:
-                content = dump_json(trial.record).encode()
-                member = TarInfo(record_name(trial.record.trial.id, trial.record.attempt))
-                member.size = len(content)
-                tar.addfile(member, BytesIO(content))
+        for record in (trial.record for trial in analysis.leading_trials):
+            content = dump_json(record).encode()
+            member = TarInfo(record_name(record.trial.id, record.attempt))
+            member.size = len(content)
+            tar.addfile(member, BytesIO(content))
     return f"{analysis.lead}.tar.gz", packed.getvalue()
 
 

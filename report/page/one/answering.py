@@ -53,7 +53,7 @@ def repeat_line(analysis: Analysis) -> Sentence:
     Several machines have one line, of the plan that repeats most; else each session has its own.
     """
     ran = grouped_by(analysis.on_record, lambda trial: trial.session)
-    own = () if analysis.of_others else ran.get(analysis.lead or "", ())
+    own = analysis.leading_trials
     if not own:
         return Sentence("next-first", {"commands": (FIRST,)})
     first, on = own[0].record, text.short_card(own[0].card)

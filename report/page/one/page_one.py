@@ -30,7 +30,7 @@ _SEVERITY = {"stop": 0, "care": 1, "good": 2}
 def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     """Page one of an analysis, by what is asked."""
     kind, made = _answer_page(analysis, systems)
-    own = [trial for trial in analysis.on_record if trial.session == analysis.lead and not analysis.of_others]
+    own = analysis.leading_trials
     shown = _counted_trials(analysis, made.cells)
     source = _source(analysis, shown)
     cards = dict.fromkeys(trial.card for trial in own)
@@ -55,7 +55,7 @@ def _answer_page(analysis: Analysis, systems: Systems) -> tuple[str, AnswerPage]
         return "cost", cost.page(analysis, systems)
     if question.kind == "sound" and analysis.checks:
         return "sound", sound.page(analysis, systems)
-    if analysis.of_others or not any(trial.session == analysis.lead for trial in analysis.on_record):
+    if not analysis.leading_trials:
         return "nothing", unanswered.nothing_page(analysis, systems)
     if not any(cell.verdict != "invalid" for cell in analysis.own_cells):
         reached = limits.page(analysis, systems)
@@ -107,21 +107,12 @@ def _system_runs(trials: Iterable[TrialResult], systems: Systems) -> tuple[Syste
 
 def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResult]:
     """The trials that page one counts by their last attempt: the leading session's, then of its cells'."""
-    sessions = {(cell.machine, cell.session) for cell in cells}
-    tried = {trial.path for trial in too_large(analysis.own)}
-    last = {
-        (trial.session, trial.record.trial.id): trial
-        for trial in sorted(analysis.on_record, key=lambda trial: trial.record.attempt)
-    }
-    counted = (
-        trial
-        for trial in analysis.on_record
-        if trial is last[trial.session, trial.record.trial.id]
-        and (
-            (trial.session == analysis.lead and not analysis.of_others and trial.path not in tried)
-            or (trial.session != analysis.lead and (trial.machine, trial.session) in sessions)
-        )
-    )
+    sessions = {(cell.machine, cell.session) for cell in cells if cell.session != analysis.lead}
+    beside = (trial for trial in analysis.on_record if (trial.machine, trial.session) in sessions)
+    attempts = sorted((*analysis.leading_trials, *beside), key=lambda trial: trial.record.attempt)
+    last = {(trial.session, trial.record.trial.id): trial for trial in attempts}
+    halved = {trial.path for trial in too_large(analysis.own)}
+    counted = (trial for trial in last.values() if trial.path not in halved)
     return sorted(counted, key=lambda trial: trial.session != analysis.lead)
 
 

@@ -41,7 +41,7 @@ def nothing_page(analysis: Analysis, systems: Systems) -> AnswerPage:
 
 def failed_page(analysis: Analysis) -> AnswerPage:
     """Return how far each trial got, and why it ended, where none gave a figure."""
-    own = [trial for trial in analysis.on_record if trial.session == analysis.lead]
+    own = analysis.leading_trials
     failures = [trial for trial in own if trial.failure is not None]
     alike = grouped_by(failures, lambda trial: trial.failure and (trial.failure.reason, trial.failure.stage))
     causes = sorted(map(tuple, alike.values()), key=len, reverse=True)[:MOST_CAUSES]

@@ -111,13 +111,8 @@ def _picture_name(figure: StudyFigure) -> str:
 
 
 def study_picture(figure: StudyFigure, name: str, systems: Systems, most: int = MOST_BARS) -> DrawnStudy:
-    """The rows that compare, what was measured first, as many as have room, in the study's order.
-
-    Where room is short, those with something measured alone.
-    """
-    wide = most >= MOST_BARS or not figure.measured
-    rows = [row for row in figure.rows if row.measured or wide]
-    rows = [row for row in rows if len(row.entries) > 1] or rows
+    """The rows that compare, what was measured first, as many as have room, in the study's order."""
+    rows = [row for row in figure.rows if len(row.entries) > 1] or figure.rows
     drawn = [(row, _group(row, figure, systems, most)) for row in rows]
     by_measured = sorted(drawn, key=lambda each: -each[0].measured)
     kept = set(map(id, groups_with_room([group for _, group in by_measured], most)))
@@ -171,8 +166,8 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
     if isinstance(source, Claim):
         return row
     system = systems.of(source)
-    low, high = _entry_ends(entry, source, figure)
-    mark = Mark(at, low, high, look_of(source, figure.metric), system.slot)
+    low, high = _range_over_value(entry, source, figure.metric)
+    mark = Mark(at, low and at * low, high and at * high, look_of(source, figure.metric), system.slot)
     return replace(row, label=framework or system.name, marks=(mark,))
 
 
@@ -181,18 +176,14 @@ def _framework_of(source: Claim | Cell) -> str:
     return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
 
 
-def _entry_ends(entry: StudyEntry, cell: Cell, figure: StudyFigure) -> tuple[float | None, float | None]:
-    """The interval of the cell's own mean on the picture's scale: a published figure has none to lend."""
-    measured = measured_of(cell, figure.metric)
+def _range_over_value(entry: StudyEntry, cell: Cell, metric: str) -> tuple[float | None, float | None]:
+    """The ends of the cell's own range as times of its time: a published figure has none to lend."""
+    measured = measured_of(cell, metric)
     interval = measured.interval if measured else None
     if interval is None or interval.low <= 0:
         return None, None
-    if figure.metric == "peak_bytes":
-        return interval.low / GIB, interval.high / GIB
     low, high = interval.low / entry.value, interval.high / entry.value
-    if CLAIMED[figure.metric].more_is_better:
-        low, high = 1 / high, 1 / low
-    return entry.scaled * low, entry.scaled * high
+    return (1 / high, 1 / low) if CLAIMED[metric].more_is_better else (low, high)
 
 
 # Page one

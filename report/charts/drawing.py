@@ -146,7 +146,7 @@ class Sheet:
     def rectangle(
         self,
         box: Box,
-        fill: str | None,
+        fill: str,
         *,
         alpha: float = 1.0,
         edge: str | None = None,
@@ -160,7 +160,7 @@ class Sheet:
             max(width - 2 * inset, 0.0) / self.width,
             (height - 2 * inset) / self.height,
             transform=self.figure.transFigure,
-            facecolor=(fill, alpha) if fill else "none",
+            facecolor=(fill, alpha),
             edgecolor=edge or "none",
             **{"lw": 1.0 if edge else 0.0, **more},
         )

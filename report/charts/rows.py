@@ -322,8 +322,8 @@ class _Picture:
             closed = mark.high <= scale.high * 1.001
             _draw_range(sheet, scale.x(mark.low), scale.x(mark.high), y, 4.0, closed=closed)
         if self.chart.dots:
-            colour = HATCH if mark.look == "published" else system_colour(mark.slot)
-            hollow = mark.look in ("projected", "published")
+            colour = system_colour(mark.slot)
+            hollow = mark.look == "projected"
             ring = {"mfc": PAPER, "mec": colour} if hollow else {"mfc": colour, "mec": PAPER}
             size, order = (DOT, 3.5) if mark.small else (LARGE, 4)
             sheet.line(

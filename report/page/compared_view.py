@@ -87,11 +87,6 @@ class ComparedView:
         return ratio.inverse if ratio and self.turned else ratio
 
     @property
-    def compared(self) -> tuple[ShownWork, ...]:
-        """The works that two sides did at least."""
-        return tuple(work for work in self.works if any(work.ratios))
-
-    @property
     def ratios(self) -> list[WorkRatio]:
         """Every ratio of its works."""
         return [ratio for work in self.works for ratio in work.ratios if ratio]
@@ -154,8 +149,9 @@ def _shown_work(work: ComparedWork, name: WorkName, comparison: Comparison, alik
 
 def view_others(analysis: Analysis, systems: Systems) -> Sequence[ComparedView] | None:
     """Return the comparisons by what else differs; null where nothing does."""
-    found = (view_comparison(comparison, analysis, systems) for comparison in analysis.beside)
-    return [replace(view, works=view.compared) for view in found] or None
+    found = [view_comparison(comparison, analysis, systems) for comparison in analysis.beside]
+    by_two = [tuple(work for work in view.works if any(work.ratios)) for view in found]
+    return [replace(view, works=works) for view, works in zip(found, by_two, strict=True)] or None
 
 
 # Names

@@ -31,15 +31,8 @@ from report.expected.specs import FOLDER
 from report.page import render
 from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
-from report.page.values import GalleryEntry, Quantity, Sentence, systems_of
-from report.page.whole_page import (
-    WrittenPage,
-    analysis_of_session,
-    gallery_entry,
-    gallery_sessions,
-    write,
-    write_gallery,
-)
+from report.page.values import Quantity, Sentence, systems_of
+from report.page.whole_page import WrittenPage, gallery_pages, write, write_gallery
 
 LONGER = {"cuda": "resnet18", "rocm": "resnet18"}
 """By the kind of device the plan of longer runs of the precisions that the short plan compares."""
@@ -149,10 +142,8 @@ def first_ratio(headline: Sentence) -> Quantity:
 def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, WrittenPage]:
     """Write the page of this clone's records, or of several bundles' with equal work side by side."""
     analysis = analyse_records(root, out, how)
-    gallery: tuple[GalleryEntry, ...] = ()
-    if analysis.of_others and analysis.question.kind != "cost":
-        of_each = (analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
-        gallery = tuple(map(gallery_entry, of_each))
+    foreign = analysis.of_others and analysis.question.kind != "cost"
+    gallery = gallery_pages(analysis) if foreign else ()
     with name_in_errors(out):
         written = write(analysis, out, gallery=gallery, csv=True)
     for warning in written.warnings:

@@ -27,7 +27,7 @@ from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.parts import ran, workloads
-from report.page.values import GalleryEntry, Page, Picture, Sentence
+from report.page.values import Page, PageOne, Picture, Sentence
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import LEVEL
 from report.text import clean
@@ -102,7 +102,7 @@ def render(page: Page) -> Rendered:
     return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
 
 
-def render_gallery(entries: Sequence[GalleryEntry]) -> str:
+def render_gallery(entries: Sequence[PageOne]) -> str:
     """Return the page of cards that leads to each entry's own page, in a folder named by its session."""
     return _html("gallery.html", _leave_undrawn, entries=entries)
 

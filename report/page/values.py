@@ -278,15 +278,6 @@ class PageOne:
 
 
 @dataclass(frozen=True, slots=True)
-class GalleryEntry:
-    """A session that answers a question of a device, and the first words of its page."""
-
-    session: str
-    about: Sentence
-    headline: Sentence
-
-
-@dataclass(frozen=True, slots=True)
 class PagePart:
     """One part below page one: the name of its template and anchor, its title, and what is in it."""
 
@@ -303,7 +294,7 @@ class Page:
     systems: Systems
     one: PageOne
     parts: tuple[PagePart, ...] = ()
-    gallery: tuple[GalleryEntry, ...] = ()
+    gallery: tuple[PageOne, ...] = ()
     """What others measured, where nothing of one's own is on record."""
     inside: tuple[tuple[str, str], ...] = ()
     """Files that the HTML takes along: the name of each, and its content in base64."""

@@ -19,7 +19,7 @@ from report.page.one import cost, limits, sound
 from report.page.one.page_one import page_one
 from report.page.parts import published, ran, uncertainty, workloads
 from report.page.render import render, render_gallery
-from report.page.values import GalleryEntry, Page, PagePart, Systems, systems_of
+from report.page.values import Page, PageOne, PagePart, Systems, systems_of
 from report.trials.factors import question_of_session
 from report.trials.table import write_csv
 
@@ -54,7 +54,7 @@ def write(
     analysis: Analysis,
     out: Path,
     *,
-    gallery: tuple[GalleryEntry, ...] = (),
+    gallery: tuple[PageOne, ...] = (),
     csv: bool = False,
 ) -> WrittenPage:
     """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
@@ -154,17 +154,17 @@ def gallery_sessions(analysis: Analysis) -> tuple[str, ...]:
     return tuple(session for _, (_, session) in sorted(most.items()))
 
 
-def analysis_of_session(analysis: Analysis, session: str, url: str = "") -> Analysis:
+def _analysis_of_session(analysis: Analysis, session: str, url: str = "") -> Analysis:
     """Return the analysis that one session leads, on nobody's own machine."""
     asked = analysis.request
     request = AnalysisRequest(asked.now, session, questions=asked.questions, software=asked.software, url=url)
     return analyse(replace(analysis.evidence, purchase=None), request)
 
 
-def gallery_entry(analysis: Analysis) -> GalleryEntry:
-    """Return the entry of the session that leads."""
-    one = page_one(analysis, systems_of(analysis))
-    return GalleryEntry(analysis.lead or "", one.about, one.answer.headline)
+def gallery_pages(analysis: Analysis) -> tuple[PageOne, ...]:
+    """Return page one of each session of the gallery."""
+    of_each = (_analysis_of_session(analysis, session) for session in gallery_sessions(analysis))
+    return tuple(page_one(each, systems_of(each)) for each in of_each)
 
 
 def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
@@ -174,9 +174,9 @@ def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
     """
     entries = []
     for session in gallery_sessions(analysis):
-        of = analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
+        of = _analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
         write(of, out / session, csv=True)
-        entries.append(gallery_entry(of))
+        entries.append(page_one(of, systems_of(of)))
     index = out / "index.html"
     index.write_text(as_typed(render_gallery(entries)), encoding="utf-8")
     return index

@@ -92,22 +92,6 @@ CHECK = ScaleRows(
     (*KEY, KeyEntry("a sound card lies there", "band")),
     ticks=((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")),
 )
-TWINS = ScaleRows(
-    (
-        RowGroup(
-            "",
-            (
-                ScaleRow(
-                    "a work", (Mark(0.96, 0.94, 0.98), *(Mark(one, small=True) for one in (0.95, 0.97, 0.96)))
-                ),
-            ),
-        ),
-    ),
-    "times as fast",
-    dots=True,
-)
-
-
 STAGES = ScaleRows(
     (
         RowGroup(
@@ -171,7 +155,6 @@ CHARTS: dict[str, Chart] = {
     "dots of three": many_machines(3),
     "dots of forty": many_machines(40, 0.1),
     "a check": CHECK,
-    "twins": TWINS,
     "stages": STAGES,
     "curves": Curves((GAIN, BY_BATCH)),
     "curves of two": Curves((many_lines(20), GAIN)),

@@ -19,7 +19,6 @@ from tests.helpers.charts import (
     GROUPS,
     KEY,
     TIMES,
-    TWINS,
     Box,
     dots_of,
     drawn_texts,
@@ -157,12 +156,6 @@ def test_this_machine_is_large_and_coloured_and_what_is_projected_is_hollow():
     assert [to_hex(line.get_markerfacecolor()) for line in own] == [system_colour(0)]
     others = [to_hex(line.get_markerfacecolor()) for line, _ in drawn if line.get_markersize() == DOT]
     assert set(others) == {system_colour(4), PAPER} and others.count(PAPER) == 2
-
-
-@EACH_LAYOUT
-def test_pairs_are_small_beside_the_large_dot_of_all_of_them(layout: Layout):
-    sizes = sorted(size for *_, size in places(TWINS.sheet(layout)))
-    assert sizes == [DOT, DOT, DOT, LARGE]
 
 
 def test_what_is_too_slow_has_another_colour_and_what_is_not_known_no_bar():

@@ -26,6 +26,7 @@ from report.charts.style import DARK
 from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
+from report.page.one import sound
 from report.page.parts import ran, workloads
 from report.page.values import Page, PageOne, Picture, Sentence
 from report.stats.contrast import LEAST_PROCESSES
@@ -38,6 +39,7 @@ _READING: Mapping[str, Callable[..., Any]] = {
     "remarks": ran.remarks_of,
     "states": states_of,
     "quality_unit": workloads.quality_unit,
+    "checked": sound.label_speed,
 }
 """What templates ask of records."""
 

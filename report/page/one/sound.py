@@ -38,8 +38,8 @@ class CardCheckView:
     card: CheckedCard
     bands: Picture
     load: Picture
-    rows: tuple[tuple[str, CheckedSpeed], ...]
-    """Each measured thing by its name, the worst first."""
+    rows: tuple[CheckedSpeed, ...]
+    """Each measured thing, the worst first."""
     cards: tuple[tuple[Gpu | None, CheckedCard], ...]
     """What the driver says of each card, and its check."""
     box: BoxCards
@@ -56,10 +56,9 @@ class CardCheckView:
         return next((one for one in self.card.longest.findings if one.name == CAP), None)
 
     @property
-    def at_limit(self) -> str:
-        """The name of the product that the load was, where the power limit held it."""
-        product = GEMM.get(self.card.longest.key.precision)
-        return label(product) if self.cap and product else ""
+    def at_limit(self) -> str | None:
+        """The product that the load was, where the power limit held it."""
+        return GEMM.get(self.card.longest.key.precision) if self.cap else None
 
     @property
     def under_load(self) -> tuple[float | None, float | None, int | None]:
@@ -71,13 +70,8 @@ class CardCheckView:
         degrees = [value for value in seen.temperature_c.mean.values() if value] if seen.temperature_c else []
         return mean_in_windows(seen.sm_mhz, telemetry), max(degrees, default=None), seen.ecc_uncorrected
 
-    @property
-    def of_box(self) -> list[tuple[str, CheckedSpeed]]:
-        """Each thing's median over all cards, by its name."""
-        return [(label(one.name), one) for one in self.card.box]
 
-
-def label(name: str) -> str:
+def label_speed(name: str) -> str:
     """'Matrix product, bf16', 'Host to device', 'ResNet-50, amp-fp16'"""
     model, *rest = name.split(":")
     if name.startswith("gemm_"):
@@ -91,8 +85,8 @@ def viewed(analysis: Analysis) -> CardCheckView:
     """Return the leading session's check, of its worst card first."""
     card = analysis.checks[0]
     together = bool(card.slow_box and not card.slow)
-    rows = [(label(speed.name), speed) for speed in (card.box if together else card.speeds)]
-    slow_first = sorted(rows, key=lambda row: (row[1].state != "slow", row[1].ratio or 1.0))
+    rows = card.box if together else card.speeds
+    slow_first = sorted(rows, key=lambda row: (row.state != "slow", row.ratio or 1.0))
     return CardCheckView(
         card,
         rows_picture(
@@ -133,7 +127,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     watched = isinstance(view.load.chart, Curves) and len(view.load.chart.panels) > 1
     counts = [one.runs for one in card.speeds]
     sure = {"runs": (min(counts, default=0), max(counts, default=0)), "losses": _losses(card)}
-    sure["unknown"] = [name for name, one in view.rows if one.low is None]
+    sure["unknown"] = [label_speed(one.name) for one in view.rows if one.low is None]
     do = {"state": card.state, "causes": [found.name for found in card.findings], "watched": watched}
     fine = card.state in ("sound", "unknown")
     again = "invoke run --plan card-long report"
@@ -160,7 +154,9 @@ def _losses(card: CheckedCard) -> list[tuple[float, str]]:
 
 def _plural(name: str) -> str:
     """'bf16 products', else the thing's own name."""
-    return f"{name.split('_')[1].partition('-')[0]} products" if name.startswith("gemm_") else label(name)
+    if not name.startswith("gemm_"):
+        return label_speed(name)
+    return f"{name.split('_')[1].partition('-')[0]} products"
 
 
 def _headline(view: CardCheckView, systems: Systems) -> Sentence:
@@ -192,18 +188,18 @@ def _chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "no-licence", "check")
     if cap := view.cap:
         yield Chip("care", "power-cap", "check", {"share": cap.data.get("share")})
-    for name, one in view.rows:
+    for one in view.rows:
         if batches := view.halved.get(one.name.partition(":")[0]):
-            yield Chip("care", "halved", "check", {"name": name, "asked": batches[0], "batch": batches[1]})
+            data = {"name": label_speed(one.name), "asked": batches[0], "batch": batches[1]}
+            yield Chip("care", "halved", "check", data)
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})
     if not card.differences:
         yield Chip("good", "same-bits", "check", {"replays": card.replays, "short": card.too_short})
 
 
-def _band(row: tuple[str, CheckedSpeed]) -> ScaleRow:
+def _band(of: CheckedSpeed) -> ScaleRow:
     """A thing as a share; where neither paper nor a sound card's range is known, its figure alone."""
-    name, of = row
-    said = figure_text(of.value, of.unit)
+    name, said = label_speed(of.name), figure_text(of.value, of.unit)
     whole = of.paper or (of.known.middle if of.known and of.low else None)
     if not whole:
         return ScaleRow(name, text=said)

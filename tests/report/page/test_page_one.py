@@ -72,9 +72,8 @@ def test_a_batch_that_was_halved_until_it_fitted_is_said_and_no_failed_trial():
 
 
 def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_and_what_differs():
-    (network,) = (
-        of for _, of in page("card-published").one.answer.table.rows if of.name.startswith("resnet50")
-    )
+    rows = page("card-published").one.answer.table.rows
+    (network,) = (of for of in rows if of.name.startswith("resnet50"))
     assert (network.known.basis, network.known.beside, network.known.years) == ("published", 1, (2022, 2024))
     said = re.sub(r"<[^>]+>|\s+", " ", written("card-published").html.read_text("utf-8"))
     assert "63 published figures of this card, 2022 to 2024, 4,950 images/s by what 1 other card on" in said

@@ -146,7 +146,7 @@ def _html(name: str, drawing: Callable[..., Markup], **given: Any) -> str:
 
 
 def _leave_undrawn(*_: object) -> Markup:
-    """What stands for a picture in a text without any."""
+    """Return nothing in place of a picture."""
     return Markup("")
 
 

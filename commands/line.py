@@ -200,26 +200,22 @@ def place_options(words: Sequence[str], verbs: Mapping[str, Verb]) -> list[str]:
     before, line = parse_line(words, verbs)
     if before and not line:
         raise UserError(f"'{before[0]}' is no verb", remedy="`invoke` alone lists them")
-    stays: list[list[Option]] = [[] for _ in line]
-    moved: list[dict[Option, None]] = [{} for _ in line]
-    shared: dict[str, dict[str | None, None]] = {}
+    placed: list[dict[Option, None]] = [{} for _ in line]
+    shared: dict[str, str | None] = {}
     for place, given in enumerate(line):
         for name, value in given.options:
             takers = [at for at, other in enumerate(line) if name in verbs[other.verb].options]
             if any(name in verbs[other.verb].settings for other in line):
-                shared.setdefault(name, {})[value] = None
+                if shared.setdefault(name, value) != value:
+                    said = f"{name} is given as '{shared[name]}' and '{value}' in one line"
+                    raise UserError(said, remedy="write two lines")
             elif place in takers or not takers:
-                stays[place].append((name, value))
-                continue
+                takers = [place]
             for at in takers:
-                moved[at][name, value] = None
-    for name, values in shared.items():
-        if len(values) > 1:
-            said = " and ".join(f"'{value}'" for value in values)
-            raise UserError(f"{name} is given as {said} in one line", remedy="write two lines")
+                placed[at][name, value] = None
     out = list(before)
-    for given, own, others in zip(line, stays, moved, strict=True):
-        written = (name if value is None else f"{name}={value}" for name, value in (*own, *others))
+    for given, options in zip(line, placed, strict=True):
+        written = (name if value is None else f"{name}={value}" for name, value in options)
         out += [given.verb, *written, *given.words]
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from commands.doctor import LineDiagnosis, data_needs, diagnose_line, is_built
@@ -12,7 +12,6 @@ from harness.doctor.diagnosis import diagnosis_lines
 from harness.doctor.surroundings import DataNeed
 from harness.engines import ENGINES
 from harness.plan.order import Planned
-from harness.plan.plan_file import Plan, measure_variants
 from harness.record import Variant
 from harness.record.trial_spec import special_words
 from harness.run.choice import Chosen, choose_trials
@@ -66,7 +65,7 @@ def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     """Return the chosen trials, each work under its own line, then their time and all that is left out."""
     shown = wrap_words(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
     works: dict[MatrixRow, list[Planned]] = {}
-    for item in sort_by_importance(setup.plan, chosen.planned):
+    for item in sorted(chosen.planned, key=lambda item: (item.priority, item.place, item.trial.repeat)):
         asked = item.trial.asked
         works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
     for (workload, protocol, role), members in works.items():
@@ -88,22 +87,6 @@ def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     return shown
 
 
-def sort_by_importance(plan: Plan, planned: Iterable[Planned]) -> list[Planned]:
-    """Return trials of lower priorities first, and among equals what the plan names first."""
-    places: dict[tuple[str, str, str], int] = {}
-    for measure in plan.measure:
-        for variant in measure_variants(measure, plan.name):
-            key = (measure.workload, measure.protocol, variant.canonical())
-            places.setdefault(key, len(places))
-
-    def place(item: Planned) -> tuple[int, int, int]:
-        asked = item.trial.asked
-        at = places.get((asked.workload, asked.protocol, asked.variant.canonical()), len(places))
-        return item.priority, at, item.trial.repeat
-
-    return sorted(planned, key=place)
-
-
 def _variant_lines(members: Sequence[Planned]) -> list[str]:
     rows: dict[tuple[str, ...], list[Variant]] = {}
     for item in members:
@@ -120,7 +103,7 @@ def _variant_lines(members: Sequence[Planned]) -> list[str]:
     return shown
 
 
-def wrap_words(text: str, indent: str, first: str = "") -> list[str]:
+def wrap_words(text: str, indent: str) -> list[str]:
     """Return the text in lines of a terminal, those after the first indented."""
-    lines = textwrap.TextWrapper(WIDTH, first, indent, break_on_hyphens=False, break_long_words=False)
+    lines = textwrap.TextWrapper(WIDTH, "", indent, break_on_hyphens=False, break_long_words=False)
     return lines.wrap(text)

@@ -25,6 +25,8 @@ class Planned:
     role: Role
     model: str
     priority: int = 1
+    place: int = 0
+    """The place of its variant in the plan's file."""
     block: int = 1
     """The block of time; NO_BLOCK for a full-length trial, which runs between blocks."""
 

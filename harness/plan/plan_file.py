@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -343,11 +343,15 @@ def plan_trials(
 
 
 def _planned_trials(plan: Plan, context: PlanContext) -> list[Planned]:
-    return [
-        item
+    rows = (
+        (measure, variant)
         for measure in plan.measure
         if measure.is_for(context.device, context.environment)
         for variant in measure_variants(measure, plan.name)
+    )
+    return [
+        replace(item, place=place)
+        for place, (measure, variant) in enumerate(rows)
         for item in _plan_repeats(plan, measure, variant, context)
     ]
 

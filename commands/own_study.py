@@ -132,10 +132,11 @@ def _read_rows(path: Path) -> tuple[dict[str, str], list[FigureWords]]:
     fields = dict(_guess_fields([column for column in table[0] if column], table)) if table else {}
     if "value" not in fields:
         raise UserError(f"'{path}' has no column of figures", remedy="call one 'value', or 'images/s'")
-    metric = next(metric for like, metric, *_ in METRICS if re.search(like, fields["value"].casefold()))
+    head = fields["value"].casefold()
+    metric, unit, size = next(what for like, *what in METRICS if re.search(like, head))
+    said = {"metric": str(metric), "unit": str(unit), "size": str(size)}
     rows = [
-        {field: (row[column] or "").strip() for field, column in fields.items()} | {"metric": metric}
-        for row in table
+        {field: (row[column] or "").strip() for field, column in fields.items()} | said for row in table
     ]
     heads = {column.casefold(): field for field, column in fields.items()}
     return heads, [row for row in rows if row["value"] not in NOT_PUBLISHED]
@@ -232,8 +233,8 @@ def _claims_text(root: Path, name: str, source: str, figures: Sequence[FigureWor
     others = {row["card"]: "Named so by the table." for row in figures if row["card"] not in cards}
     claims = []
     for number, row in enumerate(figures, 1):
-        *_, unit, size = next(each for each in METRICS if each[1] == row["metric"])
-        unit = "tokens/s" if row["metric"] == "throughput" and row["workload"] == "llm_step" else unit
+        of_tokens = row["metric"] == "throughput" and row["workload"] == "llm_step"
+        unit, size = "tokens/s" if of_tokens else row["unit"], float(row["size"])
         printed = row["value"].replace(",", "")
         digits = len(printed.partition(".")[2])
         work = _work(row)

@@ -25,6 +25,7 @@ from harness.run import setup as run_setup
 from harness.run import source_tree
 from harness.run.obstacles import prepare_line
 from harness.settings import Settings, expand_path
+from report.text import count
 
 MOST_OF_A_STEP = 24
 """Letters of what a builder prints, in the line that moves."""
@@ -78,10 +79,10 @@ def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
         expand_path(source),
         default_folder(),
         expected=WHOLE,
-        watch=lambda there, of: screen.move(name, there, of, f"{there:,}/{of:,} images"),
+        watch=lambda there, of: screen.move(name, there, of, f"{there}/{count(of, 'image')}"),
     )
     for part, size in done.sizes.items():
-        screen.say(f"{part}: {size.patients:,} patients, {size.images:,} images")
+        screen.say(f"{part}: {count(size.patients, 'patient')}, {count(size.images, 'image')}")
     screen.say(
         f"{name}: complete in {done.folder}\n"
         f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"

@@ -109,6 +109,7 @@ def check_clone(root: Path) -> None:
         print(f"note: {UNFILLED}")
     for change in changes_over_pauses(store.read_results(root)):
         print(f"note: {clean(change, 500)}")
-    plans, claims = len(plan_file.plan_files(root)), len(read_claims(root).claims)
-    rows = sum(map(len, read_tables(root).values()))
-    print(f"all is well: {plans} plans, {claims:,} claims, {rows:,} rows of published tables")
+    plans = count(len(plan_file.plan_files(root)), "plan")
+    claims = count(len(read_claims(root).claims), "claim")
+    rows = count(sum(map(len, read_tables(root).values())), "row")
+    print(f"all is well: {plans}, {claims}, {rows} of published tables")

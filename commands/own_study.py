@@ -135,9 +135,7 @@ def _read_rows(path: Path) -> tuple[dict[str, str], list[FigureWords]]:
     head = fields["value"].casefold()
     metric, unit, size = next(what for like, *what in METRICS if re.search(like, head))
     said = {"metric": str(metric), "unit": str(unit), "size": str(size)}
-    rows = [
-        {field: (row[column] or "").strip() for field, column in fields.items()} | said for row in table
-    ]
+    rows = [{field: (row[column] or "").strip() for field, column in fields.items()} | said for row in table]
     heads = {column.casefold(): field for field, column in fields.items()}
     return heads, [row for row in rows if row["value"] not in NOT_PUBLISHED]
 

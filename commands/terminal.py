@@ -203,6 +203,6 @@ def result_words(record: Record) -> str:
         return "measured"
     unit, verdict = record.measurement.sample_unit, record.summary.verdict
     return (
-        f"{record.summary.throughput:,.1f} {unit}s/s, {VERDICT_WORDS.get(verdict, verdict)}, "
+        f"{text.number(record.summary.throughput, 4)} {unit}s/s, {VERDICT_WORDS.get(verdict, verdict)}, "
         f"{format_duration(record.wall_seconds)}"
     )

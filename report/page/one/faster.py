@@ -292,7 +292,7 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
     ratios = view.ratios
     if not ratios:
         return
-    fewest, most = min(min(ratio.n) for ratio in ratios), max(max(ratio.n) for ratio in ratios)
+    fewest, most = _runs_compared(ratios)
     if fewest < 3:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
     terms = [term for ratio in ratios for term in ratio.terms]
@@ -309,6 +309,12 @@ def _chips(view: ComparedView) -> Iterator[Chip]:
         yield Chip("care", "terms", "ran", {"names": list(dict.fromkeys(other))[:3]})
     if any(each.name in ("session", "machine") for ratio in ratios for each in ratio.assumed):
         yield Chip("care", "one-session", "uncertainty")
+
+
+def _runs_compared(ratios: Sequence[WorkRatio]) -> tuple[int, int]:
+    """Return the fewest and the most processes of a side of a ratio; zero without one."""
+    counts = [n for ratio in ratios for n in ratio.n]
+    return min(counts, default=0), max(counts, default=0)
 
 
 def _is_unseen(ratio: WorkRatio) -> bool:
@@ -328,12 +334,13 @@ def _range_note(view: ComparedView) -> Sentence:
     ranges = [ratio.interval for ratio in view.ratios if ratio.interval]
     orders = ("faster", "slower")
     sizes = [size for ratio in view.ratios if ratio.order in orders and (size := ratio.turning_size)]
+    unshown = [ratio for ratio in view.ratios if ratio.order in ("equal", "not-shown") or _is_unseen(ratio)]
     data = {
-        "runs": runs_of(view.cells),
+        "runs": _runs_compared(view.ratios) if view.ratios else runs_of(view.cells),
         "assumed": {each.name: each.size for ratio in view.ratios for each in ratio.assumed},
         "turns": min(sizes, default=None),
         "ranged": bool(ranges),
-        "floor": _least_shown(view.ratios),
+        "floor": _least_shown(unshown),
         "pairs": max((ends.comparisons for ends in ranges), default=1),
     }
     return Sentence("contrast-sure", data)

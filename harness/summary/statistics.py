@@ -15,7 +15,7 @@ from harness.record import Epoch, Finding, Measurement, Record, Series, Steady, 
 from harness.record.finding import gravest_verdict
 from harness.summary.checks import measurement_findings, validation_times
 from harness.summary.device_checks import device_findings
-from harness.summary.steady_state import Floats, microseconds, steady_state
+from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
 
 CLOSE = 1e-6
 """Relative: two builds of one library, or two processors, may add up in another order."""
@@ -39,7 +39,7 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
     idle_share = _idle_share(measurement, steps)
     if input_share is not None and idle_share is not None:
         input_share = min(input_share, idle_share)
-    low, middle, high = map(float, numpy.percentile(steps, (5, 50, 95))) if steps.size else (math.nan,) * 3
+    low, middle, high = percentiles(steps, 5, 50, 95) if steps.size else (math.nan,) * 3
     findings = (*measurement_findings(measurement, steady, input_share), *more)
     return Summary(
         throughput=_throughput(measurement, steady),

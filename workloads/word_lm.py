@@ -22,7 +22,7 @@ from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock st
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ from parts.numerics.update import SgdStep, clipped_sgd
 from parts.timing import profiler
 from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
+from parts.training.batches import Batch, Rotated
 
 TITLE = "Language model: recurrent networks on WikiText-2"
 ABOUT = "A recurrent network learns to predict the next word of WikiText-2, as in Apex's example."
@@ -56,7 +57,6 @@ OPTIONS: dict[str, Any] = {
 PRESETS = {"apex": {}, "tensor-core": {"emsize": 1504, "nhid": 1504, "dropout": 0.65}}
 VOCABULARY_MULTIPLE = {"apex": 1, "tensor-core": 8}
 
-Batch = tuple[torch.Tensor, torch.Tensor]
 State = tuple[torch.Tensor, ...]
 
 
@@ -125,15 +125,12 @@ class Text:
 
     rows: torch.Tensor
     bptt: int
-    fixed: tuple[Batch, ...] = ()
-    """Batches that come round and round instead of the text's, where there are some."""
 
     def __len__(self) -> int:
         return math.ceil((len(self.rows) - 1) / self.bptt)
 
     def __iter__(self) -> Iterator[Batch]:
-        for number in range(len(self)):
-            yield self.fixed[number % len(self.fixed)] if self.fixed else self.batch(number)
+        return (self.batch(number) for number in range(len(self)))
 
     def batch(self, number: int) -> Batch:
         """Return tokens as (rows, columns) and the token below each, flat; the last batch is what is left."""
@@ -172,40 +169,40 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     with trial.phase("data"):
         corpus = datasets.wikitext_2(trial.data_folder, trial.asked["data"])
         home = torch.device("cpu") if mode == "host" else device
-        train = Text(split_into_columns(corpus.train, batch_size, home), variant["sequence_length"] or BPTT)
-        valid = Text(split_into_columns(corpus.valid, VALID_BATCH_SIZE, home), train.bptt)
-        if mode == "cached":
-            train = replace(train, fixed=tuple(train.batch(number) for number in range(CACHED_BATCHES)))
+        text = Text(split_into_columns(corpus.train, batch_size, home), variant["sequence_length"] or BPTT)
+        valid = Text(split_into_columns(corpus.valid, VALID_BATCH_SIZE, home), text.bptt)
+        fixed = [text.batch(number) for number in range(CACHED_BATCHES)] if mode == "cached" else []
+        train = Rotated(fixed, len(text)) if fixed else text
 
     trial.stage("setup")
     with trial.phase("model"):
         seed_everything(trial.seed)
         multiple = VOCABULARY_MULTIPLE[options["preset"]]
         model = LanguageModel(-(-corpus.types // multiple) * multiple, options)
-        shape = (train.bptt, batch_size)
+        shape = (text.bptt, batch_size)
         size = flops.value_bytes(label)
         operations = flops.token_operations(model, model.recurrent, model.decoder, shape, size)
         model.to(device, precision.weight_type(label))
         task = LanguageTask(model, label, device)
         step, method, scale_log = clipped_sgd(label, model, CLIP, options["loss_scale"], device)
     with trial.phase("first_step"), precision.rehearsal(model, device) as output_types:
-        task.loss(*train.batch(0), model.first_state(batch_size))[0].backward()
+        task.loss(*text.batch(0), model.first_state(batch_size))[0].backward()
 
     clock = Clock(trial, device, steps_per_epoch=len(train), epochs=options["epochs"])
     # Fixed batches are not validated.
-    valid_batches = 0 if train.fixed else trial.valid_batches(len(valid))
+    valid_batches = 0 if fixed else trial.valid_batches(len(valid))
     epochs = train_epochs(trial, task, clock, step, train, valid, valid_batches)
     test_quality = None
     if valid_batches == len(valid) and len(epochs) == clock.epochs and epochs[-1]["complete"]:
         trial.stage("test")
-        test = Text(split_into_columns(corpus.test, VALID_BATCH_SIZE, home), train.bptt)
+        test = Text(split_into_columns(corpus.test, VALID_BATCH_SIZE, home), text.bptt)
         test_quality = perplexity(validation_loss(task, test, len(test)))
 
     trial.stage("collect")
 
     def again() -> None:
         model.train()
-        step(task.loss(*train.batch(0), model.first_state(batch_size))[0], RATE)
+        step(task.loss(*text.batch(0), model.first_state(batch_size))[0], RATE)
 
     return make_measurement(
         clock,
@@ -216,7 +213,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         precision=precision.effective_precision(arithmetic, model, output_types, method, scale_log),
         data=datasets.facts(corpus, len(corpus.train), len(corpus.valid)),
         sample_unit="token",
-        samples_per_step=batch_size * train.bptt,
+        samples_per_step=batch_size * text.bptt,
         structure={
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "vocabulary": corpus.types,
@@ -228,7 +225,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         tested={"test_quality": test_quality},
         flops=operations,
         kernels=profiler.kernel_time(again, device),
-        notes=["cached batches: nothing is validated"] if train.fixed else [],
+        notes=["cached batches: nothing is validated"] if fixed else [],
     )
 
 
@@ -245,7 +242,7 @@ def train_epochs(
     task: LanguageTask,
     clock: Clock,
     update: SgdStep,
-    train: Text,
+    train: Text | Rotated,
     valid: Text,
     valid_batches: int,
 ) -> list[dict[str, Any]]:

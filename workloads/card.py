@@ -31,6 +31,7 @@ from parts.timing.operations import (
     TimedOperation,
     calls_per_step,
     copies,
+    eight_bits,
     fits,
     link_copies,
     measure_operation,
@@ -133,7 +134,7 @@ class Parts:
         if self.device.type == "cpu" and arithmetic not in ON_PROCESSORS:
             raise Failed("unsupported", f"no processor is measured in {arithmetic}")
         if arithmetic == "fp8":
-            return card_faults.eight_bits(self.device)
+            return eight_bits(self.device)
         precision.switch(LABELS[arithmetic], self.device)
         return precision.PRECISIONS[LABELS[arithmetic]].weights
 

@@ -26,6 +26,7 @@ from parts import launcher
 from parts.networks.decoder import SHAPES, Decoder, DecoderShape, add_low_rank, attention_operations
 from parts.numerics.precision import weight_type
 from parts.numerics.update import LABELS
+from parts.timing.operations import eight_bits
 from parts.training.batches import Rotated
 from parts.training.fit import Loop, fit
 from parts.training.setting import SHARING, Setting, run_in_processes
@@ -80,10 +81,11 @@ def decoder(shape: DecoderShape, setting: Setting) -> Decoder:
     rank = setting.options["lora_rank"]
     if rank < 0:
         raise Failed("unsupported", f"option 'lora_rank' is {rank} where it must be 0 or more")
+    if setting.options["fp8"]:
+        eight_bits(setting.device, (NARROW,))
     with _made_on(setting):
         model = Decoder(shape, checkpointing=setting.options["checkpointing"])
         if setting.options["fp8"]:
-            refuse_where_it_lacks(setting.device)
             replace(model.blocks)
         return add_low_rank(model, rank) if rank else model
 
@@ -123,16 +125,6 @@ def tokens(setting: Setting, words: int, length: int) -> Rotated:
 NARROW, WIDE = torch.float8_e4m3fn, torch.float8_e5m2
 SIDE = 16
 """What the sides of a product have to be multiples of."""
-
-
-def refuse_where_it_lacks(device: torch.device) -> None:
-    """Raise Failed where card or torch has no scaled product in 8 bits."""
-    left = torch.ones(SIDE, SIDE, device=device)
-    try:
-        _product(left, NARROW, left, NARROW)
-    except (RuntimeError, AttributeError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
-        raise Failed("unsupported", f"option 'fp8' is asked; no scaled product here ({reason})") from error
 
 
 def replace(model: nn.Module) -> None:

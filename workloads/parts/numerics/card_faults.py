@@ -19,7 +19,6 @@ from parts.device import free_bytes, shares_host_memory
 from parts.numerics import precision
 from parts.timing.clock import stopwatch
 from parts.timing.operations import multiplication
-from parts.trial import Failed
 
 SEED = 48
 SECONDS = {"cpu": 0.5, "cuda": 0.4}
@@ -70,20 +69,6 @@ def replay_training_step(arithmetic: str, label: str, device: torch.device, *, s
         return torch.cat([part.detach().flatten() for part in (loss, *gradients, *updated)])
 
     return _replay("training-step", arithmetic, step, device, precision.PRECISIONS[label].outputs)
-
-
-def eight_bits(device: torch.device) -> torch.dtype:
-    """Return the 8-bit type that the device multiplies; raises Failed where card or torch has none."""
-    reason = ""
-    for dtype in (torch.float8_e4m3fn, torch.float8_e4m3fnuz):
-        small = torch.ones(32, 32, device=device).to(dtype)
-        try:
-            multiplication(device, dtype)(small, small).sum().item()
-        except (RuntimeError, AttributeError, NotImplementedError, ValueError) as error:
-            reason = reason or str(error).partition("\n")[0]
-        else:
-            return dtype
-    raise Failed("unsupported", f"no scaled product in 8 bits here ({reason})")
 
 
 class _Network(nn.Module):

@@ -28,6 +28,7 @@ MEMORY_SHARE = 0.5
 COPY_BYTES = {"cpu": 256 * 2**20, "cuda": 2**30}
 """The size of a block that is copied within the device's memory, and that no cache holds."""
 HOST_BYTES = 256 * 2**20
+EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 
 ProductShape = tuple[int, int, int]
 
@@ -76,6 +77,20 @@ def multiplication(
         )
 
     return scaled
+
+
+def eight_bits(device: torch.device, types: Iterable[torch.dtype] = EIGHT_BITS) -> torch.dtype:
+    """Return the first type that the device multiplies; raises Failed where card or torch has none."""
+    reason = ""
+    for dtype in types:
+        small = torch.ones(32, 32, device=device).to(dtype)
+        try:
+            multiplication(device, dtype)(small, small).sum().item()
+        except (RuntimeError, AttributeError, NotImplementedError, ValueError) as error:
+            reason = reason or str(error).partition("\n")[0]
+        else:
+            return dtype
+    raise Failed("unsupported", f"no scaled product in 8 bits here ({reason})")
 
 
 def copies(device: torch.device, size: int) -> TimedOperation:

@@ -34,7 +34,6 @@ from parts.training.parallel import (
     unwrap,
 )
 from parts.training.setting import Setting
-from parts.trial import Failed
 
 
 class Batches(Sized, Protocol):
@@ -88,6 +87,7 @@ def fit(
     """
     trial, device = setting.trial, setting.device
     trial.stage("setup")
+    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=loop.epochs)
     with trial.phase("model"):
         model.to(device, **_layout(setting)).train()
         counts = {"parameters": sum(weight.numel() for weight in model.parameters())}
@@ -114,7 +114,6 @@ def fit(
         torch.compiler.set_stance("fail_on_recompile")
     rates = schedule(of_model)
 
-    clock = Clock(trial, device, steps_per_epoch=len(train), epochs=loop.epochs)
     if loop.keeps_gradients:
         forget_peak(device)
     validation = Validation(setting, whole, loss, valid)
@@ -259,11 +258,7 @@ def _part_of_one_device(setting: Setting, batch: Batch) -> Batch:
 def _first_batch(setting: Setting, train: Batches) -> Batch:
     """Return a batch of the training data, on the device; no random number is drawn for it."""
     with precision.preserved_random_state(setting.device):
-        first = next(iter(train), None)
-    if first is None:
-        raise Failed(
-            "unsupported", "an epoch has no whole batch: the batch size is above the number of items"
-        )
+        first = next(iter(train))
     return first[0].to(setting.device), first[1].to(setting.device)
 
 

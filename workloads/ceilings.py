@@ -38,6 +38,7 @@ from parts.timing.clock import Clock
 from parts.timing.operations import (
     COPY_BYTES,
     HOST_BYTES,
+    STEP_SECONDS,
     ProductShape,
     TimedOperation,
     calls_per_step,
@@ -59,13 +60,8 @@ MESSAGE_SIZES = 9
 """Each half of the next: on a GPU from 1 MiB on, on a CPU from 64 KiB."""
 WARM_UP_CALLS = 5
 SAMPLES = 20
-SAMPLE_SECONDS = 0.01
 CHECKED_NUMBERS = 1024
-TYPES = {
-    label: (numerics.arithmetic[0], numerics.weights)
-    for label, numerics in precision.PRECISIONS.items()
-    if numerics.plain
-}
+PLAIN = {label: numerics for label, numerics in precision.PRECISIONS.items() if numerics.plain}
 MODELS = ("gemm", "copy", "all-reduce")
 OPTIONS: dict[str, Any] = {"largest": SIDES[-1], "copy_bytes": 0, "largest_message_bytes": 0}
 """`largest` is the side of a product; of the others 0 takes the default size of the kind of device."""
@@ -90,7 +86,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
 def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the fastest product or copy."""
     label = trial.variant["precision"]
-    type_name, dtype = trial.choose("precision", label, TYPES)
+    numerics = trial.choose("precision", label, PLAIN)
     with trial.phase("device"):
         device = choose(trial.asked["device"], trial.variant["gpus"])
         arithmetic = precision.prepare(label, device)
@@ -98,7 +94,7 @@ def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any])
     ceilings: dict[str, float] = {}
     with trial.phase("sweep"), torch.no_grad():
         if model == "gemm":
-            operation = fastest_product(shapes(options["largest"]), device, dtype)
+            operation = fastest_product(shapes(options["largest"]), device, numerics.weights)
         else:
             operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
             ceilings.update(host_copies(device))
@@ -115,7 +111,7 @@ def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any])
             operation.call()
 
     if model == "gemm":
-        ceilings[f"gemm_{type_name}_tflops"] = rate / 1e12
+        ceilings[f"gemm_{numerics.arithmetic[0]}_tflops"] = rate / 1e12
     else:
         ceilings["copy_gb_per_second"] = rate / 1e9
     return {**measured, "ceilings": ceilings, "kernels": profiler.kernel_time(again, device)}
@@ -193,7 +189,7 @@ def sample_size(message_bytes: int, device: torch.device) -> SizeSamples:
     """Return the samples of one size, after calls that are not counted."""
     operation = message_sum(message_bytes, device)
     time_calls(operation, WARM_UP_CALLS, device)
-    calls = agree_on(round(SAMPLE_SECONDS / time_calls(operation, WARM_UP_CALLS, device)) or 1, device)
+    calls = agree_on(round(STEP_SECONDS / time_calls(operation, WARM_UP_CALLS, device)) or 1, device)
     seconds = [calls * time_calls(operation, calls, device) for _ in range(SAMPLES)]
     return SizeSamples(message_bytes, calls, [max(1, round(each * 1e6)) for each in seconds])
 

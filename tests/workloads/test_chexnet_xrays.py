@@ -60,8 +60,8 @@ def test_the_area_is_that_of_counting_each_pair():
 
 
 def test_a_mean_without_one_of_its_labels_is_none():
-    assert training.mean_area([0.5, 1.0]) == 0.75
-    assert training.mean_area([0.5, None]) is None
+    assert training.Scores(0.0, [0.5, 1.0]).auc == 0.75
+    assert training.Scores(0.0, [0.5, None]).auc is None
 
 
 def test_the_prepared_folder_gives_each_part_its_images_and_labels(ready: Path):
@@ -193,7 +193,7 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
     [
         ({"data": "real", "source_pixels": 1024}, "'source_pixels' is of data 'files'"),
         ({"data": "synthetic", "loader": "threads"}, "'loader' is of data 'real' or 'files'"),
-        ({"data": "files", "format": "webp"}, "format 'webp' is not known; there are: png, jpeg"),
+        ({"data": "files", "format": "webp"}, "format 'webp' is not known; there are: jpeg, png"),
         ({"data": "files", "workers": -1}, "'workers' is below 0"),
         ({"data": "elsewhere"}, "data 'elsewhere' is not known; there are: files, real, synthetic"),
     ],

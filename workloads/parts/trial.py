@@ -365,4 +365,5 @@ def _normal(name):
 
 
 def _one_of(what, name, choices):
-    return "%s '%s' is not known; there are: %s" % (what, name, ", ".join(sorted(choices)) or "none")
+    there = ", ".join(sorted(map(str, choices))) or "none"
+    return "%s '%s' is not known; there are: %s" % (what, name, there)

@@ -267,9 +267,8 @@ def _options(
     trial.choose("data", options["data"], data)
     options["parallel"] = trial.choose("parallel", options["parallel"] or ways[0], ways)
     for name in more:
-        if name in CHOICES and options[name] not in CHOICES[name]:
-            there = ", ".join(str(value) for value in CHOICES[name])
-            raise Failed("unsupported", "%s '%s' is not known; there are: %s" % (name, options[name], there))
+        if name in CHOICES:
+            trial.choose(name, options[name], CHOICES[name])
     _refuse_without_files(options, more)
     return options
 

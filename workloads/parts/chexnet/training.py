@@ -39,17 +39,6 @@ def area_under_curve(labels: np.ndarray, scores: np.ndarray) -> float | None:
     return float(above / (positives * negatives))
 
 
-def label_areas(labels: np.ndarray, scores: np.ndarray) -> list[float | None]:
-    """Return the area of each column of (images, labels)."""
-    return [area_under_curve(labels[:, place], scores[:, place]) for place in range(labels.shape[1])]
-
-
-def mean_area(found: list[float | None]) -> float | None:
-    """Return the mean over all labels; None where one of them has none."""
-    known = [value for value in found if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(found) else None
-
-
 def _mean_ranks(scores: np.ndarray) -> np.ndarray:
     """Return the ranks of scores, from 1; equal scores get the mean of their ranks."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
@@ -130,7 +119,8 @@ class Scores:
     @property
     def auc(self) -> float | None:
         """The mean over the labels; None where one of them is in no image, or in all."""
-        return mean_area(self.of_each)
+        known = [value for value in self.of_each if value is not None]
+        return sum(known) / len(known) if len(known) == len(self.of_each) else None
 
 
 class Evaluation:
@@ -154,7 +144,7 @@ class Evaluation:
         loss = float(np.mean(np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))))
         if not math.isfinite(loss):
             raise Failed("not-finite", "the loss of a validation is %s" % loss)
-        return Scores(loss, label_areas(labels, logits))
+        return Scores(loss, [area_under_curve(*column) for column in zip(labels.T, logits.T)])
 
 
 def validate(trial: TrialProcess, valid: Evaluation, epoch: dict[str, Any]) -> None:

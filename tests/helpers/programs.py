@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 import pytest
 import tomlkit
 
@@ -40,6 +41,12 @@ def refused(root: Path, base: str, head: str) -> tuple[str, ...]:
     """What the gate says of a commit."""
     with TemporaryDirectory() as folder:
         return gate.lay_out_contribution(root, base, head, Path(folder))
+
+
+def marked(mark: object) -> list[str]:
+    """The commands of this machine's processes that have a mark as their comment."""
+    commands = (" ".join(each.info["cmdline"] or []) for each in psutil.process_iter(["cmdline"]))
+    return [words for words in commands if f"# {mark}" in words]
 
 
 def git(folder: Path, *words: str) -> str:

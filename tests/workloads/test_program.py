@@ -10,26 +10,22 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from harness.record import Series
 from harness.summary.statistics import summarise
 from tests.helpers import wait_for
-from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, ran, repository
+from tests.helpers.programs import LINES, OPTIONS, TRAINS, fields, marked, ran, repository
 from tests.helpers.workload_runner import WORKLOADS, module, printed
 
 child, program = module("parts.program.child"), module("program")
 reading = module("parts.program.reading")
-HOLD = (
-    "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], "
+LEAVES = (
+    "import subprocess, sys, time\n"
+    "program = [sys.executable, '-c', 'import time; time.sleep(600)  # {mark}']\n"
+    "subprocess.Popen(program, start_new_session=True)\n"
 )
-LEAVES = HOLD + "start_new_session=True)\n"
 FAST = {**OPTIONS, "each": 0.002}
-
-
-def command_lines():
-    return [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
 
 
 def run_of(folder: Path, source: str = TRAINS, **told):
@@ -259,20 +255,19 @@ def test_a_program_that_writes_outside_its_copy_leaves_no_measurement(tmp_path, 
 
 
 def test_processes_that_a_program_leaves_are_ended_and_counted(tmp_path):
-    marked = LEAVES.replace("time.sleep(600)", f"time.sleep(600)  # {tmp_path}")
     began = time.monotonic()
-    measured = run_of(tmp_path, marked + TRAINS).measured
+    measured = run_of(tmp_path, LEAVES.format(mark=tmp_path) + TRAINS).measured
     assert time.monotonic() - began < 60
     assert measured.program.processes_left == 1
-    assert not [words for words in command_lines() if f"# {tmp_path}" in words]
+    assert not marked(tmp_path)
 
 
 def test_a_program_that_is_stopped_takes_all_that_it_started_along(tmp_path):
-    marked = HOLD.replace("time.sleep(600)", f"time.sleep(600)  # {tmp_path}") + "start_new_session=True)\n"
-    source = marked + "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
+    stays = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
+    source = LEAVES.format(mark=tmp_path) + stays
     failed = run_of(tmp_path, source, asked={"timeout_seconds": 16.5}).failed
     assert failed.reason == "timeout"
-    assert not [words for words in command_lines() if f"# {tmp_path}" in words]
+    assert not marked(tmp_path)
 
 
 def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
@@ -285,8 +280,7 @@ def test_a_program_ends_with_a_trial_that_is_killed(tmp_path):
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    gone = wait_for(lambda: not [words for words in command_lines() if f"# {tmp_path}" in words])
-    assert gone
+    assert wait_for(lambda: not marked(tmp_path))
 
 
 def test_a_program_whose_lines_end_is_stopped_after_the_patience_for_it_and_blanks_are_no_lines():

@@ -7,11 +7,11 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from harness.telemetry.reader import EnergyReadings, trial_energy
 from tests.helpers import wait_for
+from tests.helpers.programs import marked
 from tests.helpers.workload_runner import WORKLOADS, module
 
 child, turns = module("parts.program.child"), module("parts.program.turns")
@@ -100,11 +100,6 @@ moments = [each for each in heard if each != "pause"]
 first = heard.index("pause")
 print(stood, max(moments[:first]) < heard[first + 1] - 0.4, ended.code)
 """
-
-
-def marked(mark):
-    words = (" ".join(each.info["cmdline"] or []) for each in psutil.process_iter(["cmdline"]))
-    return [each for each in words if f"# {mark}" in each]
 
 
 def test_a_pause_stops_what_the_program_started_in_other_sessions_and_leaves_nothing(tmp_path):

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from frameworks.tensorflow import resnet44
 from frameworks.tensorflow import tensorflow_device as device
-from frameworks.tensorflow.keras_fit import Marks, Steps
+from frameworks.tensorflow.keras_fit import Marks, Steps, compiled_by, fit_epochs, take_step
 from frameworks.tensorflow.resnet44 import After, EpochOfBatches
 from parts.launcher import Place
 from parts.timing.step_clock import StepClock
@@ -66,22 +66,16 @@ class Fitted(Mirrored):
 
     def take_step(self, images: np.ndarray, labels: np.ndarray) -> Any:
         """Take one step, as Model.fit takes it."""
-        return self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
+        return take_step(self.model, images, labels)
 
     def epochs(self, clock: StepClock, epoch: EpochOfBatches, after: After) -> list[dict[str, Any]]:
         """Run epochs of Model.fit until the protocol or the trial's limit ends; one record each."""
         steps, size = Steps(clock.steps_per_epoch, epoch), len(epoch(0, 0)[1])
-        marks = Marks(clock.trial, clock, size, after, steps)
-        clock.trial.stage("train")
-        self._fit(steps, clock.epochs, [marks])
-        return marks.epochs
+        return fit_epochs(self.model, Marks(clock, size, after, steps))
 
     def compiled(self) -> str:
         """Return how Keras compiles a step."""
-        return "XLA" if self.model.jit_compile else "tf.function"
-
-    def _fit(self, steps: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
-        return self.model.fit(steps, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
+        return compiled_by(self.model)
 
 
 TRAINERS = {"keras-tensorflow": Fitted, "tensorflow": Mirrored}

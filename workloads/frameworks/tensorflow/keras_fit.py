@@ -24,11 +24,6 @@ BATCH_NORM = ("scale", "shift", "mean", "variance")
 class KerasFit(Trainer):
     """A compiled Keras model."""
 
-    DIFFERS = (
-        "Keras' own network, loop and Adam; a callback is the clock",
-        "its norms' epsilon of 1.001e-5 is set to the 1e-5 of the others",
-    )
-
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
         with strategy.scope():
@@ -76,26 +71,27 @@ class KerasFit(Trainer):
 
     def step(self, images: np.ndarray, labels: np.ndarray) -> float:
         """Take one training step, as Model.fit takes it."""
-        history = self._fit(Steps(1, lambda epoch, step: (images, labels)), 1, [])
-        return history.history["loss"][0]
+        return take_step(self.model, images, labels).history["loss"][0]
 
     def facts(self) -> dict[str, Any]:
         """Return a measurement's part about the framework."""
-        compiled = "XLA" if self.model.jit_compile else "tf.function"
-        differs = list(self.DIFFERS)
+        threads = f", threads: {self.terms.workers}"
+        arrays = self.terms.data == "synthetic"
         return {
             "name": "Keras",
             "version": keras.__version__,
-            "compiled": compiled,
-            "loader": self._loader(),
-            "differs": differs,
+            "compiled": compiled_by(self.model),
+            "loader": "keras.utils.PyDataset" + (" over batches in host memory" if arrays else threads),
+            "differs": [
+                "Keras' own network, loop and Adam; a callback is the clock",
+                "its norms' epsilon of 1.001e-5 is set to the 1e-5 of the others",
+            ],
         }
 
     def train(
         self, trial: TrialProcess, clock: StepClock, terms: Terms, batches: Any, valid: Evaluation | None
     ) -> list[dict[str, Any]]:
         """Train by Model.fit until the protocol or the trial's limit ends; one record each."""
-        trial.stage("train")
         if isinstance(batches, ThreadLoader):
             sampler, made = batches.sampler, batches.made
             steps = Steps(len(sampler), lambda epoch, step: made(sampler.at(epoch, step)), terms.workers)
@@ -106,17 +102,8 @@ class KerasFit(Trainer):
             if valid:
                 validate(trial, valid, epoch)
 
-        marks = Marks(trial, clock, terms.global_batch_size, after, steps, terms.reads_loss_every)
-        self._fit(steps, clock.epochs, [marks])
-        return marks.epochs
-
-    def _fit(self, steps: keras.utils.PyDataset, epochs: int, callbacks: list[Any]) -> Any:
-        return self.model.fit(steps, epochs=epochs, callbacks=callbacks, shuffle=False, verbose=0)
-
-    def _loader(self) -> str:
-        if self.terms.data == "synthetic":
-            return "keras.utils.PyDataset over batches in host memory"
-        return f"keras.utils.PyDataset, threads: {self.terms.workers}"
+        marks = Marks(clock, terms.global_batch_size, after, steps, terms.reads_loss_every)
+        return fit_epochs(self.model, marks)
 
 
 class Steps(keras.utils.PyDataset):
@@ -138,7 +125,6 @@ class Marks(keras.callbacks.Callback):
 
     def __init__(
         self,
-        trial: TrialProcess,
         clock: StepClock,
         samples: int,
         after: Callable[[dict[str, Any]], None],
@@ -146,7 +132,7 @@ class Marks(keras.callbacks.Callback):
         reads_loss_every: int = 0,
     ) -> None:
         super().__init__()
-        self.trial, self.clock, self.samples, self.after = trial, clock, samples, after
+        self.clock, self.samples, self.after = clock, samples, after
         self.given, self.reads_loss_every = given, reads_loss_every
         self.epochs: list[dict[str, Any]] = []
 
@@ -172,7 +158,24 @@ class Marks(keras.callbacks.Callback):
         """Close the segment, and validates."""
         self.epochs.append(self.clock.stop())
         self.after(self.epochs[-1])
-        self.trial.event("epoch", **self.epochs[-1])
+        self.clock.trial.event("epoch", **self.epochs[-1])
+
+
+def fit_epochs(model: keras.Model, marks: Marks) -> list[dict[str, Any]]:
+    """Run epochs of Model.fit until the protocol or the trial's limit ends; one record each."""
+    marks.clock.trial.stage("train")
+    model.fit(marks.given, epochs=marks.clock.epochs, callbacks=[marks], shuffle=False, verbose=0)
+    return marks.epochs
+
+
+def take_step(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> keras.callbacks.History:
+    """Take one step, as Model.fit takes it."""
+    return model.fit(Steps(1, lambda epoch, step: (images, labels)), shuffle=False, verbose=0)
+
+
+def compiled_by(model: keras.Model) -> str:
+    """Return how Keras compiles a step."""
+    return "XLA" if model.jit_compile else "tf.function"
 
 
 def keras_name(name: str) -> str:

@@ -30,7 +30,6 @@ ABOUT = "Three linear layers on random numbers, a recipe of mixed precision: ten
 BATCHES = 50
 RATE = 1e-3
 PUBLISHED_BATCH = 512
-LAYERS = 3
 OPTIONS: dict[str, Any] = {"width": 4096}
 PROTOCOLS = {"published/1": (BATCHES, 3, False), "warmed/1": (20 * BATCHES, 100, True)}
 """Steps of an epoch, epochs, and whether a pass that is not measured comes first."""
@@ -56,7 +55,7 @@ def train(setting: Setting) -> dict[str, Any]:
         inputs, targets = ([torch.randn(shape[1:], device=device) for _ in range(BATCHES)] for _ in range(2))
     measured = fit(
         setting,
-        network(width, LAYERS),
+        network(width),
         Rotated(list(zip(inputs, targets, strict=True)), steps),
         None,
         nn.functional.mse_loss,
@@ -67,12 +66,10 @@ def train(setting: Setting) -> dict[str, Any]:
     return dict(measured, notes=notes(setting.options, batch_size))
 
 
-def network(width: int, layers: int) -> nn.Sequential:
-    """Return linear layers with ReLU between them."""
-    parts: list[nn.Module] = []
-    for _ in range(layers - 1):
-        parts += [nn.Linear(width, width), nn.ReLU()]
-    return nn.Sequential(*parts, nn.Linear(width, width))
+def network(width: int) -> nn.Sequential:
+    """Return three linear layers with ReLU between them."""
+    first, second, third = (nn.Linear(width, width) for _ in range(3))
+    return nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third)
 
 
 def notes(options: dict[str, Any], batch_size: int) -> list[str]:

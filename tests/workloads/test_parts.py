@@ -227,7 +227,7 @@ tell({
     "switches": {name: switches(name) for name in ("tf32", "ieee")},
     "read": sorted(precision._flags()),
     "probes": {name: [p["reads_as"] for p in precision.probes(name, cpu)] for name in names},
-    "words": [precision.reads_as(2e-3, torch.float32), precision.reads_as(2e-2, torch.float32)],
+    "words": [precision.arithmetic.reads_as(error, "float32") for error in (2e-3, 2e-2)],
     "random": [torch.manual_seed(1) and torch.rand(1).item(),
                (torch.manual_seed(1), precision.probes("amp-bf16", cpu), torch.rand(1).item())[2]],
     "benchmark": [sorted(set(benchmark)), torch.backends.cudnn.benchmark],

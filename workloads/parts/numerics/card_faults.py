@@ -137,7 +137,9 @@ def _bits(values: torch.Tensor) -> torch.Tensor:
 def pattern_kept(device: torch.device, *, small: bool) -> dict[str, Any]:
     """Return how many words came back otherwise than they were written, in two passes, one turned."""
     began, words = time.perf_counter(), (SMALL_BLOCK_BYTES if small else BLOCK_BYTES) // 8
-    free = _free_bytes(device, small)
+    if not small:
+        torch.cuda.empty_cache()
+    free = free_bytes(torch.device("cpu") if small else device)
     wanted = (SMALL_SHARE if small or shares_host_memory(device) else MEMORY_SHARE) * free
     wanted = min(SMALL_BYTES, wanted) if small else wanted
     blocks = _blocks(device, words, max(1, int(wanted // (8 * words)) - 2))
@@ -194,9 +196,3 @@ def _blocks(device: torch.device, words: int, most: int) -> list[torch.Tensor]:
         # What compares needs room too.
         del blocks[-4:]
     return blocks
-
-
-def _free_bytes(device: torch.device, small: bool) -> int:
-    if not small:
-        torch.cuda.empty_cache()
-    return free_bytes(torch.device("cpu") if small else device)

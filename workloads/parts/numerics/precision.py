@@ -158,13 +158,9 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
             with autocast(label, device):
                 result = operations[name](*operands)
             error = ((result.double().cpu() - exact).abs().max() / exact.abs().mean()).item()
-            errors.append({"operation": name, "error": error, "reads_as": reads_as(error, result.dtype)})
+            reads_as = arithmetic.reads_as(error, _name(result.dtype))
+            errors.append({"operation": name, "error": error, "reads_as": reads_as})
     return errors
-
-
-def reads_as(error: float, dtype: torch.dtype) -> str:
-    """Return an arithmetic's name by its error and its output's type."""
-    return arithmetic.reads_as(error, _name(dtype))
 
 
 @contextlib.contextmanager

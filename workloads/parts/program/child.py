@@ -235,7 +235,7 @@ def _end_all(child: subprocess.Popen) -> int:
     until = time.monotonic() + POLITE_SECONDS
     patient = time.monotonic() + (LEAVING_SECONDS if by_itself else 0.0)
     while time.monotonic() < until:
-        living = [pid for pid in _children(os.getpid()) if not _reaped(pid)]
+        living = [pid for pid, above in _parents().items() if above == os.getpid() and not _reaped(pid)]
         if not living:
             break
         if time.monotonic() >= patient:
@@ -246,11 +246,6 @@ def _end_all(child: subprocess.Popen) -> int:
         time.sleep(0.02)
     child.poll()
     return len(left - {child.pid}) if by_itself else 0
-
-
-def _children(parent: int) -> list:
-    """Return the processes whose parent this is, as Linux lists them."""
-    return [pid for pid, above in _parents().items() if above == parent]
 
 
 def _parents() -> dict:

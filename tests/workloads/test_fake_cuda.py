@@ -68,13 +68,6 @@ def test_a_study_is_measured_on_a_gpu_by_the_device_s_own_clock(tmp_path, asked,
     assert found.memory.allocated_peak_bytes == 2**30
 
 
-@pytest.mark.parametrize("precision", ["amp-fp16", "fp16-master"])
-def test_a_loss_in_fp16_is_scaled(tmp_path, precision):
-    asked = tiny_language_model(device="cuda", precision=precision, options={"loss_scale": "dynamic"})
-    found = on_fake(tmp_path, asked).measured.precision
-    assert found.loss_scale is not None and found.loss_scale.first == 2.0**16
-
-
 @pytest.mark.parametrize(("parallel", "clocks"), [("dp", 1), ("ddp", 2), ("each", 2)])
 def test_two_cards_train_together_or_each_for_itself(tmp_path, parallel, clocks):
     asked = tiny_classifier(device="cuda", gpus=2, options={"parallel": parallel})

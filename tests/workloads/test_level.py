@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,36 @@ def test_the_workload_and_the_harness_agree_whether_a_last_level_has_held(name):
         steady.kind == "slowdown" and abs(steady.slope) < 0.005
     )
     assert (bool(long) and one_level) is held
+
+
+@pytest.mark.parametrize(
+    ("step_seconds", "stopped_by", "seconds", "looks"),
+    [
+        (lambda now: 0.25, "level-held", 75, [75]),
+        (lambda now: 0.25 if now < 50 else 0.3, "level-held", 120, [75, 90, 105, 120]),
+        (lambda now: 0.25 if now // 25 % 2 else 0.3, "seconds", 300, range(75, 300, 15)),
+    ],
+    ids=["one level", "a new level", "toggling"],
+)
+def test_a_trial_with_a_least_and_a_most_looks_at_fixed_times_and_ends_where_its_level_held_or_at_the_most(
+    monkeypatch, step_seconds, stopped_by, seconds, looks
+):
+    now, seen, held = 0.0, [], level.level_held
+    clock = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
+    monkeypatch.setattr(level, "time", clock)
+    monkeypatch.setattr(level, "level_held", lambda *steps: seen.append(round(now)) or held(*steps))
+    limit = {"seconds": LEAST, "seconds_at_most": MOST}
+    trial = SimpleNamespace(limit=limit, event=lambda *told, **more: None)
+    timed = level.StepClock(trial, steps_per_epoch=9999, epochs=1)
+    timed.start()
+    while not timed.limit_reached():
+        timed.ready()
+        now += step_seconds(now)
+        timed.step(2.0, 4)
+    epoch = timed.stop()
+    now += 1000
+    assert (timed.protocol([epoch])["stopped_by"], round(timed.seconds)) == (stopped_by, seconds)
+    assert seen == list(looks)
 
 
 def test_batches_that_come_six_together_hold_their_level_as_the_sums_of_six():

@@ -90,45 +90,6 @@ tell([timed._keep(loss).untyped_storage().nbytes() for loss in losses])
     assert told == [4, 4, 4]
 
 
-LEAST_AND_MOST = """
-now = 0
-from parts.timing import clock, step_clock
-
-looks = []
-step_clock.time = SimpleNamespace(perf_counter_ns=lambda: int(now * 1e9), perf_counter=lambda: now)
-held = step_clock.level_held
-step_clock.level_held = lambda *steps: looks.append(round(now)) or held(*steps)
-
-def ended(seconds_of_step):
-    global now
-    limit = {"seconds": 75, "seconds_at_most": 300}
-    trial = SimpleNamespace(limit=limit, event=lambda *told, **more: None)
-    timed = clock.Clock(trial, SimpleNamespace(type="cpu"), steps_per_epoch=9999, epochs=1)
-    now, looks[:] = 0, []
-    timed.start()
-    while not timed.limit_reached():
-        timed.ready()
-        now += seconds_of_step(now)
-        timed.step(torch.tensor(2.0), 4)
-    epoch = timed.stop()
-    now += 1000
-    return [timed.protocol([epoch])["stopped_by"], round(timed.seconds), list(looks)]
-
-tell([
-    ended(lambda now: 0.25),
-    ended(lambda now: 0.25 if now < 50 else 0.3),
-    ended(lambda now: 0.25 if now // 25 % 2 else 0.3),
-])
-"""
-
-
-def test_a_trial_with_a_least_and_a_most_looks_at_fixed_times_and_ends_where_its_level_held_or_at_the_most():
-    one_level, new_level, toggling = in_torch(LEAST_AND_MOST)
-    assert one_level == ["level-held", 75, [75]]
-    assert new_level == ["level-held", 120, [75, 90, 105, 120]]
-    assert toggling == ["seconds", 300, list(range(75, 300, 15))]
-
-
 CHOICE = """
 from parts import device
 def seen(cuda, hip, here, asked):

@@ -111,30 +111,19 @@ def test_every_phase_and_stage_says_when_on_the_machine_s_own_clock(tmp_path):
     assert began < times[0] and times[-1] < time.perf_counter()
 
 
-def test_the_side_that_a_trial_stands_on_is_an_option_that_no_workload_sees(tmp_path):
-    ended = end_of(
-        tmp_path,
-        "raise trial_part.Failed('error', str(sorted(trial.options({'lr': 1.0}))))",
-        options={"side": "A"},
-    )
-    assert ended.failed.message == "['lr']"
-
-
-def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path):
-    known = "{'lr': 20.0, 'tied': False}"
-    unknown = end_of(tmp_path, f"trial.options({known})", options={"rate": 1})
-    assert unknown.failed.reason == "unsupported"
-    assert unknown.failed.message == "option 'rate' is not known; there are: lr, tied"
-    (tmp_path / "b").mkdir()
-    wrong = end_of(tmp_path / "b", f"trial.options({known})", options={"tied": 1})
-    assert wrong.failed.message == "option 'tied' is 1 where it must be bool"
-    (tmp_path / "c").mkdir()
-    whole = end_of(
-        tmp_path / "c",
-        f"raise trial_part.Failed('error', str(trial.options({known})['lr']))",
-        options={"lr": 5},
-    )
-    assert whole.failed.message == "5"
+@pytest.mark.parametrize(
+    ("given", "reason", "message"),
+    [
+        ({"rate": 1}, "unsupported", "option 'rate' is not known; there are: lr, tied"),
+        ({"tied": 1}, "unsupported", "option 'tied' is 1 where it must be bool"),
+        ({"lr": 5, "side": "A"}, "error", "{'lr': 5, 'tied': False}"),
+    ],
+    ids=["name", "type", "a side that no workload sees"],
+)
+def test_the_options_of_a_trial_are_checked_by_name_and_type(tmp_path, given, reason, message):
+    body = "raise trial_part.Failed('error', str(trial.options({'lr': 20.0, 'tied': False})))"
+    failed = end_of(tmp_path, body, options=given).failed
+    assert (failed.reason, failed.message) == (reason, message)
 
 
 def test_a_full_disk_leaves_no_half_of_a_file(tmp_path, monkeypatch):

@@ -52,8 +52,9 @@ class KerasFit(Trainer):
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over weights, and set Adam's state to zero."""
-        for layer in network.layers():
-            own = self.network.get_layer(keras_name(layer.name))
+        # Keras' own layers are in the order in which an image passes, too.
+        owners = (layer for layer in self.network.layers if layer.weights)
+        for own, layer in zip(owners, network.layers(), strict=True):
             parts = BATCH_NORM if isinstance(layer, network.Norm) else ("weight", "bias")
             names = [f"{layer.name}/{part}" for part in parts]
             own.set_weights([arranged_weight(arrays[name]) for name in names if name in arrays])
@@ -176,20 +177,3 @@ def take_step(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> ker
 def compiled_by(model: keras.Model) -> str:
     """Return how Keras compiles a step."""
     return "XLA" if model.jit_compile else "tf.function"
-
-
-def keras_name(name: str) -> str:
-    """Return Keras' name of a neutral layer: `block2/layer11/conv1` or `transition1/norm`."""
-    place, *rest = name.split("/")
-    if not rest:
-        return name
-    kind = {"norm": "bn", "conv": "conv"}[rest[-1].rstrip("12")]
-    if place == "final":
-        return kind
-    if place == "stem":
-        return f"conv1_{kind}"
-    number = int(place[-1]) + 1
-    if place.startswith("transition"):
-        return f"pool{number}_{kind}"
-    part = {"norm1": 0, "conv1": 1, "norm2": 1, "conv2": 2}[rest[-1]]
-    return f"conv{number}_block{rest[0].removeprefix('layer')}_{part}_{kind}"

@@ -13,6 +13,7 @@ Python 3.7 syntax; NumPy, and no framework.
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 from collections import deque
@@ -38,35 +39,6 @@ Wanted = tuple
 """An item, the epoch that it is wanted in, and its place in that."""
 Crop = Callable[[np.ndarray, int, int], np.ndarray]
 """Makes (3, size, size) in fp32 of an image, for an epoch and a place in it."""
-
-
-class Prefetcher(Iterator):
-    """An epoch's batches, made in their order by threads that begin before the first one is asked for."""
-
-    def __init__(self, wanted: Iterator[Any], made: Callable[[Any], Any], workers: int) -> None:
-        self.wanted, self.made = wanted, made
-        self.pool = ThreadPoolExecutor(workers)
-        self.coming: deque[Any] = deque()
-        for _ in range(BATCHES_AHEAD * workers):
-            self._send()
-
-    def __next__(self) -> Any:
-        if not self.coming:
-            self.pool.shutdown()
-            raise StopIteration
-        batch = self.coming.popleft().result()
-        self._send()
-        return batch
-
-    def __del__(self) -> None:
-        while self.coming:
-            self.coming.pop().cancel()
-        self.pool.shutdown(wait=False)
-
-    def _send(self) -> None:
-        wanted = next(self.wanted, None)
-        if wanted is not None:
-            self.coming.append(self.pool.submit(self.made, wanted))
 
 
 MEAN = (0.485, 0.456, 0.406)
@@ -226,7 +198,10 @@ class CroppedImages:
 
 
 class ThreadLoader:
-    """An epoch's batches each time it is gone through, made by threads of this process."""
+    """An epoch's batches each time it is gone through, made in their order by threads of this process.
+
+    The threads begin before the first batch is asked for.
+    """
 
     def __init__(self, sampler: Any, made: Callable[[list[Wanted]], Any], workers: int) -> None:
         self.sampler, self.made, self.workers = sampler, made, workers
@@ -235,7 +210,20 @@ class ThreadLoader:
         return len(self.sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return Prefetcher(iter(self.sampler), self.made, self.workers)
+        pool, wanted = ThreadPoolExecutor(self.workers), iter(self.sampler)
+        ahead = itertools.islice(wanted, BATCHES_AHEAD * self.workers)
+        return self._in_order(pool, deque(pool.submit(self.made, one) for one in ahead), wanted)
+
+    def _in_order(self, pool: ThreadPoolExecutor, coming: deque[Any], wanted: Iterator[Any]) -> Iterator[Any]:
+        try:
+            while coming:
+                batch = coming.popleft().result()
+                coming.extend(pool.submit(self.made, one) for one in itertools.islice(wanted, 1))
+                yield batch
+        finally:
+            for batch in coming:
+                batch.cancel()
+            pool.shutdown(wait=False)
 
 
 def own_crop(terms: Terms, seed: int, *, training: bool) -> Crop:

@@ -23,7 +23,14 @@ import torch
 from torch import nn
 
 from parts import launcher
-from parts.networks.decoder import SHAPES, Decoder, DecoderShape, add_low_rank, attention_operations
+from parts.networks.decoder import (
+    SHAPES,
+    Decoder,
+    DecoderShape,
+    add_low_rank,
+    attention_operations,
+    replace_projections,
+)
 from parts.numerics.precision import weight_type
 from parts.numerics.update import LABELS
 from parts.timing.operations import eight_bits
@@ -86,7 +93,7 @@ def decoder(shape: DecoderShape, setting: Setting) -> Decoder:
     with _made_on(setting):
         model = Decoder(shape, checkpointing=setting.options["checkpointing"])
         if setting.options["fp8"]:
-            replace(model.blocks)
+            replace_projections(model, Fp8Linear.from_layer)
         return add_low_rank(model, rank) if rank else model
 
 
@@ -125,15 +132,6 @@ def tokens(setting: Setting, words: int, length: int) -> Rotated:
 NARROW, WIDE = torch.float8_e4m3fn, torch.float8_e5m2
 SIDE = 16
 """What the sides of a product have to be multiples of."""
-
-
-def replace(model: nn.Module) -> None:
-    """Put an 8-bit layer in the place of each linear one within."""
-    for name, layer in list(model.named_children()):
-        if isinstance(layer, nn.Linear):
-            setattr(model, name, Fp8Linear.from_layer(layer))
-        else:
-            replace(layer)
 
 
 class Fp8Linear(nn.Linear):

@@ -8,6 +8,7 @@ narrow matrices beside it, and these alone train.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -176,14 +177,18 @@ class Decoder(nn.Module):
         return scores
 
 
+def replace_projections(model: Decoder, make: Callable[[nn.Linear], nn.Module]) -> None:
+    """Put what is made of each projection of the decoder's blocks into its place."""
+    for part in list(model.blocks.modules()):
+        for name, layer in list(part.named_children()):
+            if isinstance(layer, nn.Linear):
+                setattr(part, name, make(layer))
+
+
 def add_low_rank(model: Decoder, rank: int) -> Decoder:
     """Return the same decoder frozen, with a low rank beside each projection of its blocks."""
     model.requires_grad_(False)
-    for block in model.blocks:
-        for part in (block.attention, block.perceptron):
-            for name, layer in list(part.named_children()):
-                if isinstance(layer, nn.Linear):
-                    setattr(part, name, LowRank(layer, rank))
+    replace_projections(model, lambda layer: LowRank(layer, rank))
     return model
 
 

@@ -308,7 +308,8 @@ def test_a_resnet_runs_in_the_precision_asked(told, outputs, weights, method, sc
     norms = dict(found.gradient_norms)
     # torch's scale of 65,536 may overflow at first, and no such step is counted.
     assert set(norms) <= {1, 2, 3} if scale == 65536.0 else list(norms) == [1, 2, 3]
-    assert all(0 < norm < 100 for norm in norms.values())
+    # Some 30; one of bf16 may be five times that, and one with the loss scale still on it 500 times.
+    assert all(0 < norm < 1000 for norm in norms.values())
 
 
 def test_pretrained_weights_that_are_not_there_are_named(tmp_path):

@@ -109,13 +109,13 @@ def paper_speeds(root: Path, analysis: Analysis) -> CardsOnPaper:
     costs = analysis.costs
     if costs is None or all(all(line.cells) for line in (*costs.lines, *costs.left_out)):
         return CardsOnPaper()
-    rows = {cell.trials[0].path: row for cell, row in _record_rows(root, analysis.cells)}
+    known = _record_rows(root, analysis.cells)
+    rows = {cell.trials[0].path: row for cell, row in known}
     lines = {line.name: line for line in (*costs.lines, *costs.left_out)}
     tasks = {name: _line_task(line, rows) for name, line in lines.items()}
     labels = {
         name: task.precision if (task := tasks[name]) else line.precision for name, line in lines.items()
     }
-    known = [(cell, rows[cell.trials[0].path]) for cell in analysis.cells if cell.trials[0].path in rows]
     model = _tasks_model(root, known, {task.key for task in tasks.values() if task}, set())
     specs, unknown = {}, {}
     cards = load_cards(root)

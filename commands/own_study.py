@@ -35,7 +35,7 @@ COLUMNS = {
 """Each field, and what the heads of its columns are like; the first that fits, once."""
 METRICS = (
     (r"\bms\b", "step_seconds", "s", 0.001),
-    (r"min.*epoch", "epoch_seconds", "s", 60.0),
+    (r"\bmin.*epoch|epoch.*\bmin", "epoch_seconds", "s", 60.0),
     (r"epoch", "epoch_seconds", "s", 1.0),
     (r"hours|\bh\b", "protocol_seconds", "s", 3600.0),
     (r"minutes|\bmin\b", "protocol_seconds", "s", 60.0),

@@ -12,17 +12,14 @@ from harness.doctor.diagnosis import diagnosis_lines
 from harness.doctor.surroundings import DataNeed
 from harness.engines import ENGINES
 from harness.plan.order import Planned
-from harness.record import Variant
 from harness.record.trial_spec import special_words
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
 from harness.units import count_noun, format_bytes, format_duration
+from report.trials.key import grouped_by
 
 WIDTH = 80
-
-MatrixRow = tuple[str, str, str]
-"""Workload, protocol and role."""
 
 
 def show_plan(root: Path, settings: Settings, card: str = "") -> None:
@@ -64,10 +61,8 @@ def _needs_words(setup: RunSetup, missing: Sequence[DataNeed], *, built: bool) -
 def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
     """Return the chosen trials, each work under its own line, then their time and all that is left out."""
     shown = wrap_words(f"plan {setup.plan.name}: {setup.plan.title}", "  ")
-    works: dict[MatrixRow, list[Planned]] = {}
-    for item in sorted(chosen.planned, key=lambda item: (item.priority, item.place, item.trial.repeat)):
-        asked = item.trial.asked
-        works.setdefault((asked.workload, asked.protocol, item.role), []).append(item)
+    listed = sorted(chosen.planned, key=lambda item: (item.priority, item.place, item.trial.repeat))
+    works = grouped_by(listed, lambda item: (item.trial.asked.workload, item.trial.asked.protocol, item.role))
     for (workload, protocol, role), members in works.items():
         trials = count_noun(len(members), "trial")
         shown.append(f"{workload} {protocol}, {role}: {trials}, {chosen.describe_time(members)}")
@@ -88,16 +83,15 @@ def plan_lines(setup: RunSetup, chosen: Chosen) -> list[str]:
 
 
 def _variant_lines(members: Sequence[Planned]) -> list[str]:
-    rows: dict[tuple[str, ...], list[Variant]] = {}
-    for item in members:
-        variant = item.trial.asked.variant
-        pixels = f"{variant.image_size} px" if variant.image_size else ""
-        key = (variant.model, variant.precision, pixels, special_words(variant))
-        rows.setdefault(key, []).append(variant)
+    rows = grouped_by(
+        (item.trial.asked.variant for item in members),
+        lambda variant: (variant.model, variant.precision, variant.image_size, special_words(variant)),
+    )
     shown = []
-    for (model, precision, pixels, extra), row in rows.items():
+    for (model, precision, image_size, extra), row in rows.items():
         batches = dict.fromkeys(str(variant.batch_size) for variant in row)
         batch, modes = f"batch {', '.join(batches)}", ", ".join(dict.fromkeys(one.data_mode for one in row))
+        pixels = f"{image_size} px" if image_size else ""
         words = "  ".join(part for part in (model, precision, batch, pixels, extra, modes) if part)
         shown += wrap_words(f"  {len(row):>3} × {words}", " " * 8)
     return shown

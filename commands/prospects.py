@@ -37,14 +37,10 @@ from report.trials.key import FRAMEWORK
 
 def plan_images(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str | None, ...]:
     """Return the images a plan runs in on a kind of device: its own as null, and those asked for by name."""
-    named = dict.fromkeys(
-        name
-        for part in asked.measure
-        for name in part.images
-        if kind in part.devices and name in images.images
-    )
-    by_name = (images.images[name] for name in named)
-    return (None, *(image.name for image in by_name if image.by_name_alone and kind in image.devices))
+    named = dict.fromkeys(name for part in asked.measure if kind in part.devices for name in part.images)
+    serving = (image for image in images.images.values() if kind in image.devices)
+    by_name = {image.name for image in serving if image.by_name_alone}
+    return (None, *(name for name in named if name in by_name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from commands.report import analyse_clone, last_lines
 from commands.try_program import TryWatcher, parse_asked, try_program
 from harness.errors import GateError, UserError
 from harness.record import store
@@ -232,6 +233,8 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
     said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[-6:])
     assert [*said] == ["answer", "ratio", "low", "high", "session", "next"]
     assert said["answer"].startswith("train.py 0.2 is") and float(said["low"]) > 1
+    on_page = last_lines(analyse_clone(root, outcome.session.id), {})["answer"]
+    assert str(on_page).startswith("train.py 0.2 trains ") and "  " not in str(on_page)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from commands import gate
-from harness.errors import GateError
 from harness.machine import machine_folder
 from tests.helpers import ROOT, bundled
 from tests.helpers.programs import git, refused
@@ -47,14 +46,6 @@ def test_nothing_of_the_clone_s_branches_index_or_files_is_changed(clone):
     before = [git(clone, *words) for words in questions]
     gate.judge_mine(clone)
     assert [git(clone, *words) for words in questions] == before
-
-
-def test_what_is_in_the_repository_already_is_no_contribution(clone, capsys):
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "a record")
-    with pytest.raises(GateError):
-        gate.judge_mine(clone)
-    assert "no record is added" in capsys.readouterr().err
 
 
 IDENTITY = {

@@ -90,20 +90,15 @@ def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
 
 
 def say_data(resolved: dict[str, Resolved], screen: Screen) -> None:
+    """Say what each data set and weight file is, and what is not published of random weights."""
     for name, data_set in resolved.items():
         if data_set.source == "real":
             screen.say(f"data: {name}: {data_set.why}")
         elif name.startswith("weights-"):
-            screen.say(f"weights: {name.removeprefix('weights-')}: using RANDOM WEIGHTS ({data_set.why})")
+            weights = f"weights: {name.removeprefix('weights-')}: using RANDOM WEIGHTS ({data_set.why})"
+            screen.say(f"{weights}: no published accuracy is of what is trained from them")
         else:
             screen.say(f"data: {name}: using GENERATED data ({data_set.why})")
-
-
-def _say_random_weights(resolved: dict[str, Resolved], screen: Screen) -> None:
-    names = [name for name, found in resolved.items() if found.source != "real"]
-    models = ", ".join(name.removeprefix("weights-") for name in names if name.startswith("weights-"))
-    if models:
-        screen.say(f"RANDOM WEIGHTS of {models}: no published accuracy is of what is trained from them")
 
 
 def data_progress(screen: Screen) -> FetchProgress:
@@ -128,7 +123,8 @@ def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
         resolved: dict[str, Resolved] = {}
         if with_data and setup is not None:
             resolved = run_setup.resolve_data(setup, data_progress(screen))
-        _say_random_weights(resolved, screen)
+        # Before the build, which takes longer than to type another line.
+        say_data(resolved, screen)
         for note in notes:
             screen.say(note)
         made, engine, _ = build_environments(root, settings, images, engine, screen)
@@ -137,7 +133,6 @@ def build_plan(root: Path, settings: Settings, *, with_data: bool) -> None:
             pinned = "pinned" if built.environment.pinned else "UNPINNED"
             reasons = "; ".join(built.environment.unpinned_because)
             screen.say(f"environment: {what} ({engine.name}, {pinned}{': ' + reasons if reasons else ''})")
-        say_data(resolved, screen)
 
 
 _failed_builds: dict[tuple[str, str], MachineError] = {}

@@ -80,11 +80,11 @@ class Line:
             own = list(inspect.signature(body).parameters.values())[bool(names) :]
             parameters_of_body = [each for each in own if each.kind is kind]
             about, repeated = options.pop("help", {}), options.get("iterable", ())
-            more: dict[str, Any] = {}
-            if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in own):
-                named_by_body = {each.name for each in parameters_of_body}
-                more = {name: None if name in repeated else "" for name in about if name not in named_by_body}
-                more |= dict.fromkeys(flags.split(), False)
+            others = about.keys() - {each.name for each in parameters_of_body}
+            more: dict[str, Any] = {
+                name: None if name in repeated else "" for name in about if name in others
+            }
+            more |= dict.fromkeys(flags.split(), False)
             defaults = {**more, **dict.fromkeys(names, "")}
             asked = [inspect.Parameter(name, kind, default=each) for name, each in defaults.items()]
             words = {name: self.settings[name] for name in names} | about

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,15 +15,7 @@ from harness.engine.slurm.scheduler import ClusterJob, Slurm
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
-from harness.image.images import choose_image, load_images
-from harness.machine import (
-    VISIBILITY,
-    Selection,
-    local_names,
-    look_at_machine,
-    passed_variables,
-    recorded_variables,
-)
+from harness.machine import Selection, local_names, look_at_machine, recorded_variables
 from harness.plan import budget, plan_file
 from harness.plan.estimate import warms_up
 from harness.record import Gpu, store
@@ -36,7 +27,7 @@ from harness.run.jobs import submission as kept
 from harness.run.jobs.submission import JobSpec, Submission
 from harness.run.missing import FEWEST_BATCH_SIZES, Missing, sweep_key
 from harness.run.ready import ReadyRun, warm_up_trial
-from harness.run.setup import RunSetup
+from harness.run.setup import RunSetup, prepare_run
 from harness.settings import Settings
 from harness.units import count_noun
 
@@ -207,30 +198,19 @@ def _replace_job(root: Path, submission: Submission, job: ClusterJob) -> Submiss
 def prepare_jobs(root: Path, settings: Settings, site: Site) -> RunSetup:
     """Return what `submit` works with, before anything is built or fetched.
 
-    Raises NoDevice where no image serves the site's devices, and what plan.load and load_images do.
+    Raises what prepare_run() does, of the site's devices in a virtual environment.
     """
     machine, _ = look_at_machine(settings.label)
     # This node's processor says nothing of the processors that the jobs will have.
     unknown = machine.cpu.model_copy(update={"native_16_bit": None})
     machine = machine.model_copy(update={"cpu": unknown})
-    selection = _site_selection(site)
-    capability = (site.capability,) if site.capability else ()
-    image = choose_image(load_images(root), site.device, capability=capability, name=settings.image)
-    passed = {name: text for name, text in passed_variables(os.environ).items() if name not in VISIBILITY}
-    return RunSetup(
-        root=root,
-        settings=settings,
-        machine=machine,
-        selection=selection,
-        image=image,
-        engine=replace(
-            venv_engine(root, settings), name="slurm", passed=recorded_variables(passed, local_names())
-        ),
-        # Slurm chooses a trial's card.
-        plan=plan_file.load_plan(root, settings.plan).model_copy(update={"each_card": False}),
-        passed=passed,
-        notes=(),
-    )
+    # Slurm chooses a trial's card.
+    run_plan = plan_file.load_plan(root, settings.plan).model_copy(update={"each_card": False})
+    asked = settings.model_copy(update={"engine": "venv", "against": ()})
+    setup = prepare_run(root, asked, seen=(machine, _site_selection(site)), plan=run_plan)
+    passed = recorded_variables(setup.passed, local_names())
+    engine = replace(venv_engine(root, settings), name="slurm", passed=passed)
+    return replace(setup, settings=settings, engine=engine, notes=())
 
 
 def _site_selection(site: Site) -> Selection:

@@ -54,11 +54,14 @@ class DockerEngine:
         self._title = ENGINES[connection.kind].title
         self._build = build
 
+    def _client(self, seconds: int) -> Any:
+        """Return a client that waits so long for an answer."""
+        host, version = self.connection.host, self.connection.api_version
+        return docker.APIClient(base_url=host, timeout=seconds, version=version)
+
     @cached_property
     def _api(self) -> Any:
-        return docker.APIClient(
-            base_url=self.connection.host, timeout=ANSWER_SECONDS, version=self.connection.api_version
-        )
+        return self._client(ANSWER_SECONDS)
 
     @cached_property
     def facts(self) -> EngineFacts:
@@ -102,11 +105,8 @@ class DockerEngine:
         if self._image_id(build_spec) is None:
             self.check(image)
             client = building.find_client(self.connection)
-            log = (
-                store.clone_state_folder(self._build.root)
-                / "logs"
-                / f"{build_spec.tag.replace(':', '-')}.log"
-            )
+            logs = store.clone_state_folder(self._build.root) / "logs"
+            log = logs / f"{build_spec.tag.replace(':', '-')}.log"
             building.build_image(build_spec, client, self._build.proxy, log, say)
         return self.built_environment(image)
 
@@ -128,11 +128,6 @@ class DockerEngine:
 
     def _build_line(self, image_name: str) -> str:
         return f"invoke build --image {image_name} --engine {self.name}"
-
-    def _patient_client(self) -> Any:
-        """Return a connection for whole images: the engine says nothing while it reads or write one."""
-        host, version = self.connection.host, self.connection.api_version
-        return docker.APIClient(base_url=host, timeout=WHOLE_IMAGE_SECONDS, version=version)
 
     def _image_id(self, build_spec: BuildSpec) -> str | None:
         """Return the id of the image with this tag; Podman keeps its own under localhost/."""
@@ -222,8 +217,8 @@ class DockerEngine:
         _chown_to_trial_user(fitted.folders, fitted.user)
         body = container.container_config(fitted)
         # For a caller's own id a rootless Podman first copies the whole image, once.
-        asked = self._patient_client() if fitted.user.keep_id else contextlib.nullcontext(self._api)
-        with engine_errors(self._title, "create a container"), asked as api:
+        seconds = WHOLE_IMAGE_SECONDS if fitted.user.keep_id else ANSWER_SECONDS
+        with engine_errors(self._title, "create a container"), self._client(seconds) as api:
             try:
                 made = api.create_container_from_config(body, name=fitted.name)
             except docker.errors.ImageNotFound:

@@ -37,6 +37,7 @@ from harness.record import (
 from harness.record.strict_model import Moment
 from harness.record.trial_spec import Name
 from harness.redact import WITHHELD, redact_value
+from harness.run.own_program import git_root
 from harness.summary.contradictions import unasked_terms
 from harness.summary.statistics import judge_trial
 from harness.telemetry import recorder
@@ -120,23 +121,36 @@ def assemble_record(
     locked: tuple[Mapping[str, str], bool] | None,
 ) -> Record:
     """Return the record of one attempt; `locked` comes from locked_packages, null without a lock."""
-    measurement: Measurement | None = None
-    problem = ""
+    measurement, problem, environment = None, "", started.environment
     try:
         measurement = _read_measurement(started.trial, output)
     except RecordError as error:
         problem = error.problem
-    if measurement is None:
-        failure = _failure(started, exit, output, problem)
-        return _record(started, wall_seconds, started.environment, failure=failure)
-    environment = started.environment
-    # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
-    wrong = lock_differences(locked[0], measurement.packages, over_base=locked[1]) if locked else ()
-    if wrong:
-        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
-        environment = environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
-    return _record(started, wall_seconds, environment, measurement=measurement)
+    if measurement is not None and locked is not None:
+        # 'Pinned' is a fact checked in every trial: what is installed equals the lock.
+        wrong = lock_differences(locked[0], measurement.packages, over_base=locked[1])
+        environment = _with_differences(environment, wrong)
+    return Record.model_validate(
+        {
+            **dict(started),
+            "record": SCHEMA,
+            "status": "ok" if measurement is not None else "failed",
+            # A clock that was set while nobody watched the trial may make less of it than it measured.
+            "wall_seconds": max(wall_seconds, measurement.window.seconds if measurement else 0.0),
+            "environment": environment,
+            "measurement": measurement,
+            "failure": None if measurement else _failure(started, exit, output, problem),
+        }
+    )
+
+
+def _with_differences(environment: Environment, wrong: Sequence[str]) -> Environment:
+    """Return the environment as unpinned, where something is `wrong` with what is installed."""
+    if not wrong:
+        return environment
+    shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+    reasons = (*environment.unpinned_because, f"installed differs from the lock: {shown}")
+    return environment.model_copy(update={"pinned": False, "unpinned_because": reasons})
 
 
 def _read_output(path: Path) -> str | None:
@@ -242,28 +256,6 @@ def _failure_cause(exit: Exit, output: Path, problem: str) -> tuple[str, str, st
     return "start", "error", f"it ended with code {code} and left no measurement"
 
 
-def _record(
-    started: Started,
-    wall_seconds: float,
-    environment: Environment,
-    *,
-    measurement: Measurement | None = None,
-    failure: Failure | None = None,
-) -> Record:
-    return Record.model_validate(
-        {
-            **dict(started),
-            "record": SCHEMA,
-            "status": "ok" if measurement is not None else "failed",
-            # A clock that was set while nobody watched the trial may make less of it than it measured.
-            "wall_seconds": max(wall_seconds, measurement.window.seconds if measurement else 0.0),
-            "environment": environment,
-            "measurement": measurement,
-            "failure": failure,
-        }
-    )
-
-
 def judge_record(record: Record) -> Record:
     """Return the record with its summary; everything that the verdict rests on is in the record by now."""
     return record.model_copy(update={"summary": judge_trial(record)})
@@ -350,8 +342,7 @@ def this_harness(root: Path) -> Harness:
     an archive has its commit in a file, and nothing says whether it was changed since.
     """
     git = partial(command_output, "git", "-C", str(root))
-    top = git("rev-parse", "--show-toplevel")
-    if top is None or Path(top.strip()).resolve() != root.resolve():
+    if git_root(root) != root.resolve():
         archived = Files(root).text(ARCHIVED_COMMIT) or ""
         commit = archived if re.fullmatch(r"[0-9a-f]{40}", archived) else None
         return Harness(version=version("gpudyno"), revision=commit)

@@ -138,17 +138,14 @@ def ready_run(
     if setup.against is not None:
         second = built[-1]
         if setup.against.python is not None:
-            second = second_interpreter(setup, setup.against.python)
+            if not isinstance(setup.engine, VenvEngine):
+                raise NoEngine(
+                    "--against python:PATH needs trials that are processes", remedy="add --engine venv"
+                )
+            second = replace(setup.engine, python=setup.against.python).built_environment(setup.image)
         environment = setup.against.environment(second)
         stacks.append(BuiltStack(setup.against.image, environment, setup.against.variables))
     return ReadyRun(setup, tuple(stacks), resolved, this_harness(setup.root), own)
-
-
-def second_interpreter(setup: RunSetup, python: str) -> Built:
-    """Return the user's interpreter as a second stack; raises NoEngine where trials are no processes."""
-    if not isinstance(setup.engine, VenvEngine):
-        raise NoEngine("--against python:PATH needs trials that are processes", remedy="add --engine venv")
-    return replace(setup.engine, python=python).built_environment(setup.image)
 
 
 def warm_up_trial(trial: TrialSpec) -> TrialSpec:

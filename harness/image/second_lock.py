@@ -45,15 +45,15 @@ def moved_image(
     not go with the rest; NoNetwork where no index answers.
     """
     locked = lock_packages(root / "docker" / image.lock)
-    for pin in pins:
-        name = canonicalize_name(pin.partition("==")[0])
+    moving = {canonicalize_name(name): version for name, version in (pin.split("==") for pin in pins)}
+    for name in moving:
         if name not in locked:
             base = f": it comes with its base, {image.base}" if name in image.from_base else ""
             raise UserError(
                 f"the lock of image '{image.name}' has no package '{name}'{base}",
                 remedy=f"take a package of docker/{image.lock}, or --against image:NAME",
             )
-    if all(locked[canonicalize_name(pin.partition("==")[0])] == pin.partition("==")[2] for pin in pins):
+    if moving.items() <= locked.items():
         return image
     moved = _second_image(
         image, f"{image.name}-{short_hash([lock_sha256(root, image.lock), sorted(pins)], 8)}"

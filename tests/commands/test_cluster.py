@@ -244,7 +244,7 @@ def test_the_script_that_is_shown_is_the_script_that_is_sent(tmp_path, capsys, m
     assert shown == scripts(text)
     assert len(shown) == 2 and "--array" in text
     assert ("#!/bin/bash -l" in text) == ("module load" in text)
-    assert ("afterany:" in text) == (not at_once)
+    assert ("--dependency=afterany:" in text) == ("--dependency" in text) == (not at_once)
     assert ("%1\n" in text) == (not at_once)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections import namedtuple
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from harness.engine.interface import Exit
 from harness.record import Record, store
-from harness.run import assemble, blocks, runner
+from harness.run import assemble, runner
 from tests.helpers import clone
 
 ENDED = Exit(code=1, log="")
@@ -97,20 +97,6 @@ def test_a_clock_that_is_set_forward_times_no_trial_out(tmp_path, monkeypatch):
     outcome = runner.run_session(clone.ready(root), clone.open_session(root), clone.Quiet())
     assert (outcome.failed, outcome.complete) == (0, True)
     assert max(stored.record.wall_seconds for stored in store.read_results(root).records) < 60
-
-
-def test_a_record_of_next_month_makes_no_block_wait_longer_than_an_hour(tmp_path):
-    root = clone.make(tmp_path, repeats=2, blocks=2)
-    opened = clone.open_session(root)
-    runner.run_session(
-        clone.ready(root),
-        opened.model_copy(update={"trials": opened.trials[:1], "blocks": ()}),
-        clone.Quiet(),
-    )
-    (stored,) = store.read_results(root).records
-    ahead = stored.record.model_copy(update={"started_at": datetime.now(UTC) + timedelta(days=30)})
-    last = next(trial for trial, block in zip(opened.trials, opened.blocks, strict=True) if block == 2)
-    assert blocks.rest_time(opened, last, [ahead], datetime.now(UTC)) == blocks.PAUSE
 
 
 def test_a_trial_that_removes_its_own_folder_has_failed_alone(left):

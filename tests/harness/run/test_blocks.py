@@ -45,6 +45,7 @@ def test_only_the_first_trial_of_a_later_block_waits_and_no_longer_than_the_hour
 
     assert rest(session.trials[2], 20) == timedelta(minutes=40)
     assert rest(session.trials[2], 60) == timedelta(0)
+    assert rest(session.trials[2], -30 * 24 * 60) == blocks.PAUSE, "the clock was set back by a month"
     assert rest(session.trials[1], 20) == timedelta(0), "an attempt of its own block"
     assert blocks.rest_time(session, session.trials[3], records[:3], end) == timedelta(0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +23,6 @@ from harness.record.published.cards import load_cards
 from harness.record.published.claim_set import suggest_name
 from harness.run.blocks import PAUSE
 from harness.run.setup import RunSetup, data_names
-from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 
 Keep = Callable[[Sequence[Planned]], frozenset[str]]
@@ -117,8 +116,15 @@ def _split_trials(
         cpu=setup.machine.cpu,
         by_name=setup.settings.precision,
     )
-    for wanted, what, asked in _asked_filters(setup.settings):
-        able, others = budget.keep_wanted(able, wanted, what, f"{asked} was asked for")
+    if precisions := setup.settings.precision:
+        reason = f"{' and '.join(precisions)} was asked for"
+        able, others = budget.keep_wanted(
+            able, lambda item: item.trial.asked.variant.precision in precisions, "other precisions", reason
+        )
+        left_out += others
+    if role := setup.settings.role:
+        reason = f"role {role} was asked for"
+        able, others = budget.keep_wanted(able, lambda item: item.role == role, "other roles", reason)
         left_out += others
     if not able:
         raise _nothing_able_error(setup, card, left_out)
@@ -200,16 +206,6 @@ def units_by_place(setup: RunSetup, trials: Iterable[TrialSpec]) -> tuple[str, .
     if all(trial.asked.card is None for trial in trials):
         return ()
     return tuple(gpu.unit or gpu.bus or str(gpu.index) for gpu in setup.selection.gpus)
-
-
-def _asked_filters(settings: Settings) -> Iterator[tuple[Callable[[Planned], bool], str, str]]:
-    """Yield a test of trials for each option that was given, what the other trials are, and its words."""
-    precisions, role = settings.precision, settings.role
-    if precisions:
-        words = " and ".join(precisions)
-        yield lambda item: item.trial.asked.variant.precision in precisions, "other precisions", words
-    if role:
-        yield lambda item: item.role == role, "other roles", f"role {role}"
 
 
 def _nothing_able_error(setup: RunSetup, card: Gpu | None, left_out: Sequence[LeftOut]) -> UserError:

@@ -66,17 +66,16 @@ class ReadyRun:
         request, run_plan = trial.asked, self.setup.plan
         if self.own is not None:
             return self.own.shown(copies_folder(self.root) / self.own.folder.name)
-        measures = [
-            measure
+        file = request.file.name if request.file else None
+        asked = (request.workload, request.protocol, file)
+        names = [
+            measure.data
             for measure in run_plan.measure
-            if (measure.workload, measure.protocol) == (request.workload, request.protocol)
-            and measure.file == (request.file.name if request.file else None)
+            if measure.data and (measure.workload, measure.protocol, measure.file) == asked
         ]
-        names = [measure.data for measure in measures if measure.data]
         if request.weights == "pretrained":
             names.append(f"weights-{request.variant.model}")
-        program = run_plan.programs.get(request.file.name) if request.file else None
-        if program is not None:
+        if file and (program := run_plan.programs.get(file)):
             names.append(program.folder)
         folders = {
             answer.subfolder: answer.folder / answer.subfolder

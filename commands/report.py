@@ -43,7 +43,8 @@ def _longer_line(analysis: Analysis) -> str:
     """Return the line that the short plan leads to on its one kind of device; empty for another plan."""
     session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
     plan = LONGER.get(devices.pop()) if len(devices) == 1 else None
-    short = session is not None and session.plan == Settings().plan
+    asked = analysis.question.by == "precision"
+    short = asked and session is not None and session.plan == Settings().plan
     return f"invoke build --plan {plan} run --blocks 3 report" if short and plan else ""
 
 

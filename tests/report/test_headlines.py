@@ -320,6 +320,7 @@ def test_where_nothing_was_done_alike_the_next_line_is_no_repeat(session: str, c
     ("sessions", "lines", "trials"),
     [
         ((H100, H200), ["resnet18 --image cuda --new-session --blocks 3"], 10),
+        ((LAPTOP, H100), ["quick --new-session --blocks 3"], 12),
         (
             (MXNET, PYTORCH),
             [f"chexnet-rank --image {i} --new-session --blocks 3" for i in ("mxnet", "cpu")],

@@ -66,11 +66,13 @@ def repeat_line(analysis: Analysis) -> Sentence:
         return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
     named = analysis.request.named or (analysis.lead,)
     sessions = [one for one in analysis.evidence.results.sessions if one.id in named and one.id in ran]
+    images = {ran[one.id][0].record.environment.image for one in sessions}
     if analysis.question.by == "machine" and len(sessions) > 1:
         sessions, on = [max(sessions, key=_count_rounds)], ""
     rounds, done = min(map(_count_rounds, sessions), default=0), max(trial.record.block for trial in own)
     blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling
-    lines = [_run_line(ran[one.id][0], blocks=blocks) for one in sessions] or [_run_line(own[0])]
+    each_its_own = len(images) > len(sessions) == 1
+    lines = [_run_line(ran[one.id][0], blocks, each_its_own) for one in sessions] or [_run_line(own[0])]
     took = [(len(one.trials), _mean_wall_seconds(ran[one.id])) for one in sessions]
     return Sentence(
         "next-blocks" if blocks else "next-again",
@@ -94,9 +96,11 @@ def _count_rounds(session: Session) -> int:
     return len({trial.repeat for trial in session.trials if session.block_of.get(trial.id) != 0})
 
 
-def _run_line(trial: TrialResult, *, blocks: bool = False) -> str:
+def _run_line(trial: TrialResult, blocks: bool = False, each_its_own: bool = False) -> str:
+    """Return the line that runs a trial's plan again; machines of several images have `each_its_own`."""
     plan, image = (text.clean(name, 64) for name in (trial.record.plan, trial.record.environment.image))
     line = f"invoke run --plan {plan} --image {image} --new-session"
+    line = line.replace(f" --image {image}", "") if each_its_own else line
     return f"{line} --blocks {BLOCKS_NEEDED}" if blocks else line
 
 

@@ -178,10 +178,10 @@ IDENTITY = Path("/etc/gpudyno/environment.json")
 """The file in each of our images that names its lock and base."""
 
 
-def image_identity(path: Path = IDENTITY) -> dict[str, Any] | None:
+def image_identity() -> dict[str, Any] | None:
     """Return the image's own description of itself; null outside of an image."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(IDENTITY.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
@@ -192,7 +192,6 @@ class HereEngine(Processes):
     """Runs trials with the interpreter of the image that the harness itself was started in."""
 
     root: Path
-    path: Path = IDENTITY
     name: EngineName = "here"
 
     def check(self, image: Image) -> None:
@@ -209,7 +208,7 @@ class HereEngine(Processes):
 
     def built_environment(self, image: Image) -> Built:
         """Return the image around us, if it is the image of that name; raises NoEngine."""
-        description = image_identity(self.path)
+        description = image_identity()
         if description is None:
             raise NoEngine(
                 "engine 'here' works inside one of gpudyno's own images, and this is none",

@@ -95,6 +95,11 @@ class Cell:
         return len({trial.record.block for trial in self.trials})
 
     @property
+    def settled(self) -> bool:
+        """Whether the windows of all its runs settled."""
+        return all(trial.verdict != "unproven" for trial in self.trials)
+
+    @property
     def seeds_itself(self) -> bool:
         """Whether each of several runs learned the same: its program sets its own seed, wherever it runs."""
         return len(self.trials) > 1 and len(_distinct_trials(self.trials)) == 1

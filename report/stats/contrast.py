@@ -38,17 +38,6 @@ EQUAL = 1.05
 
 HOUR_SIDE_BY_SIDE = 0.005
 """By which an hour treats two sides differently that ran in it side by side."""
-BETWEEN_MACHINES = 0.03
-"""A deviation of each side between the hours of two machines.
-
-Equal cards whose hours differ by 3 % were ordered wrongly in 56 % of draws with 1 % assumed, in 5 % with 3 %.
-"""
-UNSETTLED_WINDOW = {"cpu": 0.05}
-"""A deviation of each side between two sessions, once a window did not settle, by the kind of device.
-
-In records of processors of two cores the first 5 or 10 s differ from the rest by 4.3 and 6.7 %.
-"""
-UNSETTLED_WINDOW_OF_CARD = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +51,6 @@ class Assumption:
     """software: what another release of it is worth (`report.expected.software_effect`)."""
     size: float
     df: float = math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class SideTerms:
-    """What one side's runs show of the time and the machine that they ran on."""
-
-    machine: str
-    session: str
-    device: str
-    """The kind of device."""
-    blocks: int
-    """Blocks of time, an hour or more apart, in which the work was run."""
-    settled: bool
-    """Whether the windows of all its runs settled."""
-    hours: Assumption | None = None
-    """How far the machine's hours lie apart by another work of three blocks; null where there is none."""
-
-
-def assumptions(of: SideTerms, over: SideTerms) -> tuple[Assumption, ...]:
-    """Return what the range of `of` over `over` has to assume, each once for a side or for both."""
-    few = [side for side in (of, over) if side.blocks < BLOCKS_NEEDED]
-    if of.session == over.session and of.machine == over.machine:
-        return (Assumption("hour", HOUR_SIDE_BY_SIDE),) if few else ()
-    between = Assumption("session", BETWEEN_SESSIONS), Assumption("machine", BETWEEN_MACHINES)
-    hours = [between[0] if of.machine == over.machine else side.hours or between[1] for side in few]
-    if of.settled and over.settled:
-        return tuple(hours)
-    devices = (side.device for side in (of, over))
-    sizes = (UNSETTLED_WINDOW.get(device, UNSETTLED_WINDOW_OF_CARD) for device in devices)
-    return (*hours, *(Assumption("window", size) for size in sizes))
 
 
 def assumed_hours(of: Runs, over: Runs, *, paired: bool) -> tuple[Assumption, ...]:

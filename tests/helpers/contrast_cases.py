@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from report.stats.contrast import SideTerms, assumptions, contrast_interval
+from report.compare.ratio import assumptions
+from report.stats.contrast import contrast_interval
 from report.stats.intervals import Runs
 from tests.helpers.coverage_case import Case, Flags, Target
 
@@ -57,6 +59,12 @@ def switching(seconds: float, dwells: tuple[float, float], times: float, cv: flo
     return logs
 
 
+def cell_like(**changes):
+    """What a range asks of a cell: here one of a processor that settled, in one block."""
+    found = {"machine": "a", "session": "one", "device": "cpu", "blocks": 1, "settled": True, **changes}
+    return SimpleNamespace(**found, stack=SimpleNamespace(device=found["device"]))
+
+
 def contrast(
     name: str,
     noise: Noise,
@@ -73,9 +81,9 @@ def contrast(
 
     `hours` is the deviation by which an hour treats the two differently, or each of two machines.
     """
-    first = SideTerms("a", "one", "cpu", blocks=1, settled=settled)
-    second = first if machines == 1 else SideTerms("b", "two", "cpu", blocks=1, settled=settled)
-    assumed, block = assumptions(first, second), (1,) * n
+    first = cell_like(settled=settled)
+    second = first if machines == 1 else cell_like(machine="b", session="two", settled=settled)
+    assumed, block = assumptions(first, second, (None, None)), (1,) * n
 
     def ordered(of: list[float], over: list[float]) -> bool:
         found = contrast_interval(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from hypothesis import strategies as st
 
 from report.stats.contrast import (
     Assumption,
-    SideTerms,
     assumed_hours,
-    assumptions,
     contrast_interval,
     turning_size,
 )
@@ -150,39 +147,7 @@ def test_beside_a_publication_or_an_order_another_hour_is_assumed_where_too_few_
     assert found is not None and found.hour_assumed == max([0.0, *(size for size in sizes if size > 0.005)])
 
 
-HERE = SideTerms("a", "20260101-000001", "cpu", blocks=1, settled=True)
-LATER, THERE = replace(HERE, session="20260102-000001"), replace(HERE, machine="b", session="20260103-000001")
 MEASURED = Assumption("machine", 0.004, 2)
-
-
-def enough(side: SideTerms) -> SideTerms:
-    return replace(side, blocks=3)
-
-
-@pytest.mark.parametrize(
-    ("of", "over", "sizes"),
-    [
-        (HERE, HERE, [0.005]),
-        (HERE, replace(HERE, settled=False), [0.005]),
-        (enough(HERE), enough(HERE), []),
-        (HERE, LATER, [0.01, 0.01]),
-        (enough(HERE), LATER, [0.01]),
-        (enough(HERE), enough(LATER), []),
-        (HERE, THERE, [0.03, 0.03]),
-        (enough(HERE), THERE, [0.03]),
-        (replace(HERE, hours=MEASURED), THERE, [0.004, 0.03]),
-        (replace(enough(HERE), hours=MEASURED), enough(THERE), []),
-        (HERE, replace(LATER, settled=False), [0.01, 0.01, 0.05, 0.05]),
-        (replace(HERE, settled=False), THERE, [0.03, 0.03, 0.05, 0.05]),
-        (
-            replace(enough(HERE), settled=False, device="cuda"),
-            replace(THERE, settled=False),
-            [0.03, 0.03, 0.05],
-        ),
-    ],
-)
-def test_what_a_range_assumes_follows_from_what_its_sides_share(of, over, sizes):
-    assert [each.size for each in assumptions(of, over)] == sizes
 
 
 def test_a_spread_that_another_work_s_blocks_show_counts_by_its_own_few_degrees_of_freedom():

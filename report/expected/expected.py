@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,6 @@ from report.expected.model import (
     FEWEST_CARDS,
     SETTINGS,
     MixedModelFit,
-    RowIndices,
     Vector,
     described,
     fit,
@@ -67,33 +66,24 @@ CardErrors = Mapping[str, tuple[float, ...]]
 """The errors of each card, in deviations."""
 
 
-def left_out_cards(
-    fit: MixedModelFit, *, software_known: bool
-) -> Iterator[tuple[MixedModelFit, str, RowIndices, RowIndices]]:
-    """Yield each card with each software that it was measured with, left out of the figures.
+def errors(fit: MixedModelFit, answered: Mapping[str, frozenset[str]], *, software_known: bool) -> CardErrors:
+    """Return the errors of left-out cards in the tasks for which the card would be answered.
 
-    With the card come the fit before its figures, the figures that are asked for, and all that are left out
-    for it.
+    A card is asked for in each software that it was measured with. Unless `software_known`, all figures of
+    that software are left out with it.
     """
-    figures = fit.figures
-    of_software = indices_by(figures, "software")
+    figures, of_cards = fit.figures, dict[str, list[float]]()
+    of_software, tasks = indices_by(figures, "software"), figures.task.to_numpy()
     for card, rows in indices_by(figures, "card").items():
         before = fit.before(rows)
         for software, own in indices_by(figures.iloc[rows], "software").items():
-            gone = rows if software_known else np.union1d(rows, of_software[software])
-            yield before, card, np.sort(rows[own]), gone
-
-
-def errors(fit: MixedModelFit, answered: Mapping[str, frozenset[str]], *, software_known: bool) -> CardErrors:
-    """Return the errors of left-out cards in the tasks for which the card would be answered."""
-    of_cards: dict[str, list[float]] = {}
-    for before, card, measured, left in left_out_cards(fit, software_known=software_known):
-        tasks = fit.figures.task.to_numpy()[measured]
-        asked = measured[[task in answered.get(card, ()) for task in tasks]]
-        if len(asked):
-            error, deviation = before.without(left, asked)
-            ratio = np.abs(error / deviation)[deviation < UNKNOWN_LEVEL]
-            of_cards.setdefault(card, []).extend(ratio.round(4).tolist())
+            left = rows if software_known else np.union1d(rows, of_software[software])
+            measured = np.sort(rows[own])
+            asked = measured[[task in answered.get(card, ()) for task in tasks[measured]]]
+            if len(asked):
+                error, deviation = before.without(left, asked)
+                ratio = np.abs(error / deviation)[deviation < UNKNOWN_LEVEL]
+                of_cards.setdefault(card, []).extend(ratio.round(4).tolist())
     return {card: tuple(values) for card, values in of_cards.items() if values}
 
 

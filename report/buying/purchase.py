@@ -6,7 +6,6 @@ The docstring of a field is its comment in the file that `invoke quote` writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
@@ -55,24 +54,17 @@ def _widened(value: Any) -> Any:
     return value
 
 
-def _within(least: float, most: float, *, above: bool = False, below: bool = False) -> Callable[[Any], Any]:
-    """Return a check of a number or range against bounds; `above` and `below` leave the bound itself out."""
+def _ranged(least: float, most: float, *, below: bool = False) -> tuple[Any, Any]:
+    """Return what makes a plain number a range and checks its bounds; `below` leaves the upper one out."""
 
-    def check(value: Any) -> Any:
-        for number in value.values if isinstance(value, InputRange) else (value,):
-            low = number <= least if above else number < least
-            high = number >= most if below else number > most
-            if low or high:
-                first = f"above {least:g}" if above else f"at least {least:g}"
+    def check(given: InputRange) -> InputRange:
+        for number in given.values:
+            if number < least or number > most or (below and number == most):
                 last = f"below {most:g}" if below else f"at most {most:g}"
-                raise ValueError(f"{number:g} cannot be meant: it has to be {first} and {last}")
-        return value
+                raise ValueError(f"{number:g} cannot be meant: it has to be at least {least:g} and {last}")
+        return given
 
-    return check
-
-
-def _ranged(least: float, most: float, **open_ends: bool) -> tuple[Any, Any]:
-    return BeforeValidator(_widened), AfterValidator(_within(least, most, **open_ends))
+    return BeforeValidator(_widened), AfterValidator(check)
 
 
 def _currency(letters: str) -> str:
@@ -139,7 +131,7 @@ class PurchaseWork(Model):
     data_mode: DataMode | None = None
     image_size: CountNumber | None = None
     sequence_length: CountNumber | None = None
-    hours_per_year: Annotated[FiniteNumber, AfterValidator(_within(0, 1e8, above=True))]
+    hours_per_year: Annotated[FiniteNumber, Field(gt=0, le=1e8)]
     """how long it takes in a year on the card that 'hours_on' names, above"""
 
 

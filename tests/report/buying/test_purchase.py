@@ -73,7 +73,7 @@ def refused(old: str, new: str) -> str:
         ("date = 2026-01-05", "date = 1926-01-05", "1926-01-05 is no date of an offer"),
         ('currency = "EUR"', 'currency = "euro"', "'currency': it has to be three capital letters"),
         ("fp32-ieee", "fp31", "'work 1.precision': Input should be 'fp32-ieee'"),
-        ("hours_per_year = 1040", "hours_per_year = 0", "'work 1.hours_per_year': 0 cannot be meant"),
+        ("hours_per_year = 1040", "hours_per_year = 0", "hours_per_year': Input should be greater than 0"),
         ("hours_per_year = 1040", "Hours = 20\nhours_per_year = 9", "'work 1.Hours': unknown key"),
         ("hours_per_year = 1040", "", "'work 1.hours_per_year': it is missing"),
         ("host_watts = 120", "residual_share = 1", "'residual_share': 1 cannot be meant"),

@@ -150,7 +150,6 @@ def structure_holds(measured: float, published: float, half_digit: float = 0.0) 
 def non_inferior(
     fp32: Sequence[float],
     mixed: Sequence[float],
-    margin: float | None = None,
     *,
     greater_is_better: bool = True,
     comparisons: int = 1,
@@ -158,15 +157,14 @@ def non_inferior(
     """Return whether mixed precision ends as well as fp32, over seeds that were listed in advance.
 
     It holds where the one-sided 95 % Welch bound of the loss of quality is inside the margin, and fails where
-    all of its interval is beyond. The margin is by default one standard deviation between the fp32 seeds,
-    and at least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with
-    one reference the level holds for all together.
+    all of its interval is beyond. The margin is one standard deviation between the fp32 seeds, and at
+    least 0.1 points of an accuracy between 0 and 1, or 0.5 % of a loss. Of several `comparisons` with one
+    reference the level holds for all together.
     """
     if min(len(fp32), len(mixed)) < SEEDS:
         return Verdict("open")
-    if margin is None:
-        least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
-        margin = max(float(numpy.std(fp32, ddof=1)), least)
+    least = ACCURACY_FLOOR if greater_is_better else LOSS_FLOOR * float(numpy.mean(fp32))
+    margin = max(float(numpy.std(fp32, ddof=1)), least)
     better, worse = (mixed, fp32) if greater_is_better else (fp32, mixed)
     arms = Runs(tuple(better)), Runs(tuple(worse))
     gain = contrast_interval(

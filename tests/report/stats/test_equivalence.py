@@ -137,10 +137,10 @@ FP32 = [0.780, 0.782, 0.781, 0.779, 0.783]
 
 
 @pytest.mark.parametrize(
-    ("shift", "word"), [(0.0, "holds"), (0.01, "holds"), (-0.05, "fails"), (-0.0012, "open")]
+    ("shift", "word"), [(0.001, "holds"), (0.01, "holds"), (-0.05, "fails"), (0.0, "open")]
 )
 def test_mixed_precision_is_at_parity_unless_it_may_lose_more_than_the_margin(shift, word):
-    assert non_inferior(FP32, [value + shift for value in FP32], 0.002).state == word
+    assert non_inferior(FP32, [value + shift for value in FP32]).state == word
 
 
 def test_for_a_loss_less_is_better():
@@ -171,9 +171,9 @@ def test_a_published_spread_of_few_runs_is_wrong_in_no_more_than_six_percent(run
 
 
 def test_several_comparisons_with_one_reference_ask_more_of_each_parity():
-    lower = [value - 0.0008 for value in FP32]
-    assert non_inferior(FP32, lower, 0.003).state == "holds"
-    assert non_inferior(FP32, lower, 0.003, comparisons=3).state == "open"
+    higher = [value + 0.0005 for value in FP32]
+    assert non_inferior(FP32, higher).state == "holds"
+    assert non_inferior(FP32, higher, comparisons=3).state == "open"
 
 
 DRAWS = 4000

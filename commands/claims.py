@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commands import run as running
 from commands.plan import wrap_words
-from commands.prospects import Prospects, device_prospects, target_device
+from commands.prospects import device_prospects, target_device
 from commands.report import analyse_clone, own_fields
 from harness.errors import UserError
 from harness.plan.order import Planned
@@ -21,7 +21,7 @@ from harness.run.setup import RunSetup, prepare_for_cards, prepare_run
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
-from report.claims.answers import Answer, answers
+from report.claims.answers import Answer, Prospects, answers
 from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
 from report.expected.software_effect import read_software_effect
 from report.page import render
@@ -75,10 +75,11 @@ def _claim_answers(setup: RunSetup, claims: Sequence[Claim], *, alone: bool) -> 
     root, cards = setup.root, load_cards(setup.root)
     prospects = _claim_prospects(setup, claims)
     if alone:
-        return answers(claims, (), (), cards, prospects.ways, prospects.barred)
-    ahead = own_fields(root) | {"ways": prospects.ways, "barred": prospects.barred}
+        return answers(claims, (), (), cards, prospects)
     wanted = {claim.id for claim in claims}
-    analysis = analyse_clone(root, software=read_software_effect(root), **ahead)
+    analysis = analyse_clone(
+        root, software=read_software_effect(root), prospects=prospects, **own_fields(root)
+    )
     return tuple(answer for answer in analysis.answers if answer.claim.id in wanted)
 
 

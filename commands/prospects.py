@@ -21,7 +21,7 @@ from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, Rol
 from harness.record.published.cards import Card, card_family
 from harness.record.published.claim_set import claim_sides
 from report.analysis import Analysis
-from report.claims.answers import WAYS, Obstacle, own_obstacle
+from report.claims.answers import WAYS, Obstacle, Prospects, own_obstacle
 from report.claims.judging_plan import (
     JudgingPlan,
     TargetDevice,
@@ -41,14 +41,6 @@ def plan_images(asked: Plan, kind: DeviceKind, images: ImageFile) -> tuple[str |
     serving = (image for image in images.images.values() if kind in image.devices)
     by_name = {image.name for image in serving if image.by_name_alone}
     return (None, *(name for name in named if name in by_name))
-
-
-@dataclass(frozen=True, slots=True)
-class Prospects:
-    """For each figure that met no record, by its id, the plan that judges it or the one obstacle."""
-
-    ways: Mapping[str, JudgingPlan]
-    barred: Mapping[str, Obstacle]
 
 
 def find_prospects(root: Path, analysis: Analysis) -> Prospects:

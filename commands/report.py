@@ -172,8 +172,7 @@ def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
     else:
         request = replace(request, **own_fields(root))
         analysis = analyse(evidence_in(root), request)
-        ahead, logs = find_prospects(root, analysis), _log_ends(root, analysis)
-        request = replace(request, ways=ahead.ways, barred=ahead.barred, logs=logs)
+        request = replace(request, prospects=find_prospects(root, analysis), logs=_log_ends(root, analysis))
     request = replace(
         request, longer=_longer_line(analysis), **_expectation_fields(root, analysis, how.expect)
     )

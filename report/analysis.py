@@ -17,9 +17,8 @@ from report import text
 from report.buying.clause import MARGIN, AcceptanceClause, clause
 from report.buying.costs import Costs, costs
 from report.buying.purchase import FILE, UNFILLED, Purchase, load_purchase
-from report.claims.answers import Answer, Obstacle, answers
+from report.claims.answers import Answer, Prospects, answers
 from report.claims.judge import Judged, judge
-from report.claims.judging_plan import JudgingPlan
 from report.compare.batch_sweeps import batch_sweeps, without_sweeps
 from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.card_units import BoxCards, cards_of_box, unit_spreads
@@ -88,10 +87,8 @@ class AnalysisRequest:
     """What each plan asks, by its name, for sessions from before they kept it."""
     named: tuple[str, ...] = ()
     """The sessions that were named together, `session` among them; empty where none or one was."""
-    ways: Mapping[str, JudgingPlan] = field(default_factory=dict)
-    """By their ids, what would judge the claims that no record meets; the report itself knows no plans."""
-    barred: Mapping[str, Obstacle] = field(default_factory=dict)
-    """By their ids, why no plan here can answer the others."""
+    prospects: Prospects = field(default_factory=Prospects)
+    """What would judge the claims that no record meets: the report itself knows no plans."""
     longer: str = ""
     """The line that a short plan leads to; empty where the leading session was of another."""
     asked: tuple[CardExpectation, ...] = ()
@@ -259,9 +256,7 @@ class Analysis:
     def answers(self) -> tuple[Answer, ...]:
         """The one answer of each published figure, by what this machine measured, and by its plans."""
         request, claims, cards = self.request, self.evidence.claims.claims, self.evidence.cards
-        return answers(
-            claims, self.verdicts, self.here, cards, request.ways, request.barred, request.software
-        )
+        return answers(claims, self.verdicts, self.here, cards, request.prospects, request.software)
 
     @property
     def with_ceilings(self) -> list[TrialResult]:

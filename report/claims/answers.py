@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.record import Claim
@@ -60,6 +60,14 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
+class Prospects:
+    """For each figure that met no record, by its id, the plan that judges it or the one obstacle."""
+
+    ways: Mapping[str, JudgingPlan] = field(default_factory=dict)
+    barred: Mapping[str, Obstacle] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """`times` is how many times as fast as published a cell is (of memory, how many times as much it takes).
 
@@ -99,22 +107,18 @@ def answers(
     verdicts: Iterable[Judged],
     cells: Sequence[Cell],
     cards: Sequence[Card],
-    ways: Mapping[str, JudgingPlan],
-    barred: Mapping[str, Obstacle],
+    prospects: Prospects,
     software: SoftwareEffect | None = None,
 ) -> tuple[Answer, ...]:
-    """Each figure's answer on the leading machine's cells, in the order of the claims.
-
-    `ways` and `barred` are by the ids of claims that met no record.
-    """
+    """Each figure's answer on the leading machine's cells, in the order of the claims."""
     judged = {one.claim.id: one for one in verdicts}
     found = []
     for claim in claims:
         met = judged.get(claim.id)
         answered = _verdict_answer(met) if met else _nearest_answer(claim, cells, cards, software)
-        way = ways.get(claim.id)
+        way = prospects.ways.get(claim.id)
         if answered is None:
-            barrier = None if way else barred.get(claim.id) or own_obstacle(claim)
+            barrier = None if way else prospects.barred.get(claim.id) or own_obstacle(claim)
             nearest = _nearest_differences(claim, cells)
             state = WAYS[0] if way else WAYS[1]
             answered = Answer(claim, state, way=way, obstacle=barrier, nearest=nearest)

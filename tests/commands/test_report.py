@@ -47,7 +47,7 @@ def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(fresh)], check=True)
     analysis, written = write_report(fresh, tmp_path / "out", ReportOptions())
     assert (analysis.own, analysis.clause) == ((), None)
-    assert analysis.request.ways, "some claims can be judged on a CPU"
+    assert analysis.request.prospects.ways, "some claims can be judged on a CPU"
     page = page_of(analysis)
     assert page.one.about.state == "nothing"
     views = {part.name: part.view for part in page.parts}

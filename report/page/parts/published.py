@@ -211,7 +211,7 @@ def published_studies(analysis: Analysis, systems: Systems) -> tuple[DrawnStudy 
 
 
 def _line(study: str, members: Sequence[Claim], analysis: Analysis) -> StudyLine:
-    ways = [way for claim in members if (way := analysis.request.ways.get(claim.id))]
+    ways = [way for claim in members if (way := analysis.request.prospects.ways.get(claim.id))]
     (line, _), *_ = Counter(way.line for way in ways).most_common(1) or [("", 0)]
     known = analysis.evidence.claims.study(study)
     return StudyLine(

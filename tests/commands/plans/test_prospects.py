@@ -8,13 +8,13 @@ from functools import cache
 
 import pytest
 
-from commands.prospects import Prospects, device_prospects, find_prospects, plan_on_device, target_device
+from commands.prospects import device_prospects, find_prospects, plan_on_device, target_device
 from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu, TrialSpec
 from harness.run.setup import prepare_for_cards
 from harness.settings import Settings
 from report.analysis import AnalysisRequest, analyse
-from report.claims.answers import LADDER
+from report.claims.answers import LADDER, Prospects
 from report.claims.judging_plan import JudgingPlan, TargetDevice
 from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.metrics import CLAIMED

@@ -6,7 +6,7 @@ import pytest
 
 from harness.record import Claim, Limit, Record
 from harness.record.published.claim_set import is_same_card
-from report.claims.answers import Obstacle, answers
+from report.claims.answers import Obstacle, Prospects, answers
 from report.claims.judge import judge
 from report.compare import cells as stats
 from report.compare.batch_sweeps import batch_sweeps
@@ -41,7 +41,7 @@ def test_an_absolute_figure_is_not_held_against_another_card():
 
 def test_a_trend_is_published_and_not_judged():
     trends = [claim for claim in claims_here().claims if claim.kind == "trend"]
-    found = answers(trends, judge(trends, (), (), CARDS), (), CARDS, {}, {})
+    found = answers(trends, judge(trends, (), (), CARDS), (), CARDS, Prospects())
     assert {one.state for one in found} == {"cannot be measured here"}
     assert [one.obstacle for one in found] == [Obstacle("trend")] * 8
 

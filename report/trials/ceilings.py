@@ -29,10 +29,8 @@ class RooflinePoint:
     """One trial against its device's limits; null is unknown. Rates are of all its devices together."""
 
     flops_per_second: float | None = None
-    bytes_per_second: float | None = None
-    """Counted, as if nothing were fused or cached; the memory moves less."""
     intensity: float | None = None
-    """Operations per counted byte: the true one is higher."""
+    """Operations per byte, counted as if nothing were fused or cached: the true one is higher."""
     utilization: float | None = None
     """Model FLOP utilisation: of the dense peak on paper in the label's arithmetic, 0 to 1."""
     compute_share: float | None = None
@@ -83,16 +81,16 @@ def roofline_point(
     rate = None if operations is None else operations * summary.throughput
     moved = None if traffic is None else traffic * summary.throughput
     label, devices = measurement.precision.label, measurement.device.count
-    peak = peak_of(device_name(record), devices, label, cards)
+    card = find_card(device_name(record), cards)
+    peak = peak_tflops(card, label) if card else None
     compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
     memory_share = memory if memory is not None and memory <= 1 else None
     compute_share = compute if compute is not None and compute <= ABOVE else None
     return RooflinePoint(
         flops_per_second=rate,
-        bytes_per_second=moved,
         intensity=share(operations, traffic),
-        utilization=share(rate, peak),
+        utilization=share(rate, peak and peak * 1e12 * devices),
         compute_share=compute,
         memory_share=memory_share,
         bound=find_bound(summary, compute_share=compute_share, memory_share=memory_share),
@@ -102,13 +100,6 @@ def roofline_point(
 def is_doubtful(point: RooflinePoint) -> bool:
     """Whether a trial was faster than the fastest product measured on its device: that one was disturbed."""
     return point.compute_share is not None and point.compute_share > ABOVE
-
-
-def peak_of(name: str, devices: int, label: Precision, cards: Sequence[Card]) -> float | None:
-    """Dense peak of a trial's devices together, FLOP/s; null for an unknown card or type."""
-    card = find_card(name, cards)
-    each = peak_tflops(card, label) if card else None
-    return None if each is None else each * 1e12 * devices
 
 
 def ceiling_of(measured: Mapping[str, float], label: Precision, devices: int = 1) -> float | None:

@@ -285,7 +285,7 @@ def model_of(
     """Return the model of these rows, its slow part as it was `cached`."""
     figures = modelled(described(figures_of(rows), specs))
     if cached:
-        fitted = MixedModelFit(figures.assign(scale=cached["scale"], loose=cached["loose"]), SETTINGS)
+        fitted = MixedModelFit(figures.assign(scale=cached["scale"], loose=cached["loose"]))
         found, own = {True: cached["known"], False: cached["new"]}, cached["own"]
     else:
         fitted, of = fit(figures), answered(figures, specs)

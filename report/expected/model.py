@@ -40,42 +40,36 @@ OUTLIER, LOOSE = 5.0, 5.0
 SHRUNK = 10
 """A task's own scatter counts against so many figures with the scatter of its program."""
 
+PEAK_SLOPE, OTHER_SLOPE, FIGURE = 0.07, 0.042, 0.058
+"""How much a task's own slopes scatter, by the card's peak and by the rest, and a figure about all terms."""
+
 
 @dataclass(frozen=True, slots=True)
-class TermDeviations:
-    """How much each term scatters, as a logarithm.
+class SharedTerm:
+    """A term that figures share which have the same in some columns."""
 
-    By what made left-out cards likeliest; `card` and `card_work` were raised with the tables of 2026. What
-    an architecture adds in an arithmetic and in a program came in after them, by what made all figures
-    likeliest with the others as they were.
-    """
-
-    peak_slope: float = 0.07
-    other_slope: float = 0.042
-    software: float = 0.146
-    software_task: float = 0.08
-    architecture: float = 0.248
-    architecture_arithmetic: float = 0.336
-    architecture_program: float = 0.115
-    card: float = 0.12
-    card_arithmetic: float = 0.006
-    card_work: float = 0.06
-    figure: float = 0.058
+    columns: tuple[str, ...]
+    deviation: float
+    """How much it scatters, as a logarithm."""
+    scaled: bool = True
+    """Whether it is larger where a task scatters more."""
 
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "software": ("software", "arithmetic"),
-    "software_task": ("software", "task"),
-    "architecture": ("architecture",),
-    "architecture_arithmetic": ("architecture", "arithmetic"),
-    "architecture_program": ("architecture", "program"),
-    "card": ("card",),
-    "card_arithmetic": ("card", "arithmetic"),
-    "card_work": ("card", "program", "work"),
-}
-"""The columns that two figures share where they share a term."""
-UNSCALED = {"architecture_arithmetic", "architecture_program"}
-"""Terms that are no larger where a task scatters more."""
+TERMS = (
+    SharedTerm(("software", "arithmetic"), 0.146),
+    SharedTerm(("software", "task"), 0.08),
+    SharedTerm(("architecture",), 0.248),
+    SharedTerm(("architecture", "arithmetic"), 0.336, scaled=False),
+    SharedTerm(("architecture", "program"), 0.115, scaled=False),
+    SharedTerm(("card",), 0.12),
+    SharedTerm(("card", "arithmetic"), 0.006),
+    SharedTerm(("card", "program", "work"), 0.06),
+)
+"""With the deviations that made left-out cards likeliest. Those of a card, and of a card in a work, were
+raised with the tables of 2026. What an architecture adds in an arithmetic and in a program came in after
+them, by what made all figures likeliest with the others as they were.
+"""
+SETTINGS = PEAK_SLOPE, OTHER_SLOPE, FIGURE, TERMS
 
 
 def described(figures: pd.DataFrame, specs: Mapping[str, CardSpecs]) -> pd.DataFrame:
@@ -100,17 +94,17 @@ def modelled(figures: pd.DataFrame) -> pd.DataFrame:
     return figures[figures.task.map(cards) >= FEWEST_CARDS].reset_index(drop=True)
 
 
-def covariance(first: pd.DataFrame, second: pd.DataFrame, scatter: TermDeviations, centre: Vector) -> Matrix:
+def covariance(first: pd.DataFrame, second: pd.DataFrame, centre: Vector) -> Matrix:
     """Return what the figures of two frames have in common; a figure's own scatter is not in it."""
     a, b = _features(first) - centre, _features(second) - centre
     task = _same(first, second, ("task",))
-    slopes = scatter.peak_slope**2 * np.outer(a[:, 0], b[:, 0])
-    slopes += scatter.other_slope**2 * (a[:, 1:] @ b[:, 1:].T)
+    slopes = PEAK_SLOPE**2 * np.outer(a[:, 0], b[:, 0])
+    slopes += OTHER_SLOPE**2 * (a[:, 1:] @ b[:, 1:].T)
     found: Matrix = COMMON_SLOPE**2 * (a @ b.T) + task * (COMMON_OFFSET**2 + slopes)
     scales = np.outer(_floats(first.scale), _floats(second.scale))
-    for name, columns in GROUPS.items():
-        scale = 1.0 if name in UNSCALED else scales
-        found += getattr(scatter, name) ** 2 * _same(first, second, columns) * scale
+    for term in TERMS:
+        scale = scales if term.scaled else 1.0
+        found += term.deviation**2 * _same(first, second, term.columns) * scale
     return found
 
 
@@ -140,7 +134,6 @@ class MixedModelFit:
     """The figures with their `scale` and `loose`, and the inverse of their covariance."""
 
     figures: pd.DataFrame
-    scatter: TermDeviations
 
     @cached_property
     def centre(self) -> Vector:
@@ -160,8 +153,8 @@ class MixedModelFit:
     @cached_property
     def precision(self) -> Matrix:
         """The inverse of the figures' covariance."""
-        whole = covariance(self.figures, self.figures, self.scatter, self.centre)
-        own = (self.scatter.figure * self.figures.scale) ** 2 + self.figures.loose
+        whole = covariance(self.figures, self.figures, self.centre)
+        own = (FIGURE * self.figures.scale) ** 2 + self.figures.loose
         whole[np.diag_indices(len(whole))] += own
         return np.asarray(np.linalg.inv(whole), dtype=np.float64)
 
@@ -185,9 +178,8 @@ class MixedModelFit:
         at = places[loose[places] > 0]
         if not len(at):
             return self
-        found = MixedModelFit(
-            self.figures.assign(loose=np.where(np.isin(range(len(loose)), at), 0, loose)), self.scatter
-        )
+        remaining = np.where(np.isin(range(len(loose)), at), 0, loose)
+        found = MixedModelFit(self.figures.assign(loose=remaining))
         # The inverse less a few entries of the diagonal (Woodbury), for a new one takes a second.
         core = np.linalg.inv(np.diag(1 / loose[at]) - self.precision[np.ix_(at, at)])
         vars(found)["precision"] = self.precision + self.precision[:, at] @ core @ self.precision[at]
@@ -205,20 +197,17 @@ class MixedModelFit:
 
     def _about_level(self, asked: pd.DataFrame) -> tuple[Vector, Matrix]:
         """Return the rows' expected logarithms about the level of their tasks, and their covariance."""
-        cross = covariance(asked, self.figures, self.scatter, self.centre)
-        own = covariance(asked, asked, self.scatter, self.centre) - cross @ self.precision @ cross.T
-        own[np.diag_indices(len(asked))] += (self.scatter.figure * _floats(asked.scale)) ** 2
+        cross = covariance(asked, self.figures, self.centre)
+        own = covariance(asked, asked, self.centre) - cross @ self.precision @ cross.T
+        own[np.diag_indices(len(asked))] += (FIGURE * _floats(asked.scale)) ** 2
         return cross @ self.weights, own
 
 
-SETTINGS = TermDeviations()
-
-
-def fit(figures: pd.DataFrame, scatter: TermDeviations = SETTINGS) -> MixedModelFit:
+def fit(figures: pd.DataFrame) -> MixedModelFit:
     """Return the model of these figures; a first fit finds each task's own scatter, and the outliers."""
     import pandas as pd
 
-    first = MixedModelFit(figures.assign(scale=1.0, loose=0.0), scatter)
+    first = MixedModelFit(figures.assign(scale=1.0, loose=0.0))
     errors, deviations = np.empty(len(figures)), np.empty(len(figures))
     for places in indices_by(figures, "card").values():
         errors[places], deviations[places] = first.without(places)
@@ -228,6 +217,5 @@ def fit(figures: pd.DataFrame, scatter: TermDeviations = SETTINGS) -> MixedModel
     common = figures.groupby("task").program.first().map(programs)
     scale = (tasks["median"] * tasks["size"] + SHRUNK * common) / (tasks["size"] + SHRUNK) / ratio.median()
     alone = np.abs(first.weights) / np.sqrt(np.diag(first.precision))
-    return MixedModelFit(
-        figures.assign(scale=figures.task.map(scale), loose=np.where(alone > OUTLIER, LOOSE**2, 0.0)), scatter
-    )
+    loose = np.where(alone > OUTLIER, LOOSE**2, 0.0)
+    return MixedModelFit(figures.assign(scale=figures.task.map(scale), loose=loose))

@@ -273,12 +273,10 @@ def test_a_card_is_scored_before_any_of_its_figures_is_known_to_be_an_outlier(mo
     places = np.arange(4)
     loose = np.zeros(len(model.fit.figures))
     loose[[1, 9]] = 0.5
-    fitted = MixedModelFit(model.fit.figures.assign(loose=loose), model.fit.scatter)
+    fitted = MixedModelFit(model.fit.figures.assign(loose=loose))
     before = fitted.before(places)
     assert np.flatnonzero(before.figures.loose).tolist() == [9]
-    assert before.precision == pytest.approx(
-        MixedModelFit(before.figures, fitted.scatter).precision, rel=1e-4, abs=1e-4
-    )
+    assert before.precision == pytest.approx(MixedModelFit(before.figures).precision, rel=1e-4, abs=1e-4)
     assert fitted.before(np.array([2, 3])) is fitted
 
 

@@ -223,7 +223,10 @@ def test_an_unknown_card_is_answered_by_the_nearest_names_and_the_columns_to_giv
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("unit", "furlongs"), ("value", "-3"), ("precision", "fp12"), ("batch", "many"), ("batch_rule", "")],
+    [
+        *(("unit", "furlongs"), ("value", "-3"), ("precision", "fp12")),
+        *(("batch", "many"), ("batch_rule", ""), ("commit", "main")),
+    ],
 )
 def test_a_table_with_a_wrong_field_is_refused_with_its_line(tmp_path, column, value):
     folder = tmp_path / "results" / "tables" / "published"

@@ -70,11 +70,6 @@ def test_two_blocks_that_differ_by_more_than_is_assumed_count_as_they_are():
     assert far.high / far.low > 1.1 > near.high / near.low
 
 
-def test_a_run_without_a_block_is_refused():
-    with pytest.raises(ValueError, match="zip"):
-        blocks_interval(Runs((1.0, 2.0), (1,)))
-
-
 @pytest.mark.parametrize(
     ("values", "change"),
     [

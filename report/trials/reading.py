@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -104,24 +104,21 @@ def _turns(records: Sequence[Stored], sessions: Sequence[Session]) -> dict[str, 
     A session's id begins with its date.
     """
     numbers = {session.id: session.number or 0 for session in sessions}
-    of_machine: dict[str, dict[str, tuple[int, str, datetime]]] = {}
-    for record in (stored.record for stored in records):
-        orders = of_machine.setdefault(record.machine.id, {})
-        order = (numbers.get(record.session, 0), record.session[:8], record.started_at)
-        orders[record.session] = min(order, orders.get(record.session, order))
-    return {
-        session: turn
-        for orders in of_machine.values()
-        for turn, session in enumerate(sorted(orders, key=lambda name: orders[name]), 1)
-    }
+    turns: dict[str, int] = {}
+    for of_machine in grouped_by((one.record for one in records), lambda record: record.machine.id).values():
+        begun = {
+            session: (numbers.get(session, 0), session[:8], min(record.started_at for record in own))
+            for session, own in grouped_by(of_machine, lambda record: record.session).items()
+        }
+        turns |= {session: turn for turn, session in enumerate(sorted(begun, key=begun.__getitem__), 1)}
+    return turns
 
 
 def _short_ids(machines: Iterable[Machine]) -> dict[str, str]:
     """Return the start of the id of each machine that shares its label with another one."""
-    labels: dict[str, set[str]] = {}
-    for machine in machines:
-        labels.setdefault(machine.label, set()).add(machine.id)
-    return {identity: identity[:4] for ids in labels.values() if len(ids) > 1 for identity in ids}
+    named = {(machine.label, machine.id) for machine in machines}
+    shared = Counter(label for label, _ in named)
+    return {identity: identity[:4] for label, identity in named if shared[label] > 1}
 
 
 def model_marks(trials: Sequence[TrialResult]) -> dict[str, str]:

@@ -148,16 +148,12 @@ def reached_together(records: Iterable[Record]) -> list[Together]:
     return [_joint_ceiling(*place, found[place]) for place in sorted(found, key=lambda place: place[1:])]
 
 
-def bus_factor(devices: int) -> float:
-    """Bus bandwidth over algorithm bandwidth: 2 (n - 1) / n (nccl-tests, doc/PERFORMANCE.md)."""
-    return 2 * (devices - 1) / devices
-
-
 def _joint_ceiling(device: Device, devices: int, nodes: int, measured: Sequence[Measurement]) -> Together:
     by_size: dict[int, list[float]] = {}
     for size in (size for one in measured if one.all_reduce for size in one.all_reduce.sizes):
         if seconds := _call_seconds(size):
-            rate = size.message_bytes / seconds * bus_factor(devices)
+            # nccl-tests, doc/PERFORMANCE.md.
+            rate = size.message_bytes / seconds * 2 * (devices - 1) / devices
             by_size.setdefault(size.message_bytes, []).append(rate)
     first = measured[0].all_reduce
     assert first is not None

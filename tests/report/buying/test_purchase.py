@@ -104,11 +104,16 @@ def test_a_file_that_is_not_there_or_without_a_price_is_none_and_one_of_other_by
         load_purchase(tmp_path)
 
 
-def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_it_has():
-    page = DOCS.read_text(encoding="utf-8")
-    example = re.search(r"```toml\n(.*?)```", page, re.S)
-    assert example
-    given = [(work.workload, work.model) for work in parse_purchase(example[1]).work]
+@pytest.fixture
+def example() -> Purchase:
+    """The file that the page on it shows."""
+    shown = re.search(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
+    assert shown
+    return parse_purchase(shown[1])
+
+
+def test_the_example_s_work_is_on_record_in_a_fresh_clone_under_the_names_that_it_has(example):
+    given = [(work.workload, work.model) for work in example.work]
     recorded = {
         (asked.workload, model)
         for stored in results_here().records
@@ -148,11 +153,8 @@ def test_an_offer_is_not_the_card_on_record_whose_name_only_begins_as_its_own(of
     assert found is not None and [one.measured for one in found.offers if one.offer] == [is_it]
 
 
-def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key():
+def test_the_page_on_the_file_has_an_example_that_is_valid_and_every_key(example):
     page = DOCS.read_text(encoding="utf-8")
-    example = re.search(r"```toml\n(.*?)```", page, re.S)
-    assert example
-    found = parse_purchase(example[1])
-    assert len(found.offer) > 1 and found.work
+    assert len(example.offer) > 1 and example.work
     for name in {*Purchase.model_fields, *Offer.model_fields, *PurchaseWork.model_fields}:
         assert f"`{name}`" in page, name

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.record import Series
-from report.trials.ceilings import bus_factor, device_of, reached_together
+from report.trials.ceilings import device_of, reached_together
 from tests.helpers.records_builder import changed
 from tests.helpers.records_devices import runs, summed
-
-
-@pytest.mark.parametrize(("devices", "factor"), [(1, 0.0), (2, 1.0), (4, 1.5), (8, 1.75)])
-def test_bus_bandwidth_is_that_of_nccl_tests(devices, factor):
-    assert bus_factor(devices) == factor
-
-
-@given(st.integers(min_value=2, max_value=4096), st.floats(min_value=1e6, max_value=1e12))
-def test_equal_links_have_equal_bus_bandwidth_however_many_devices_they_join(devices, link):
-    """A ring moves 2 (n - 1) / n of the message over each link, which takes message / algorithm bandwidth."""
-    message = 2.0**20
-    seconds = message * 2 * (devices - 1) / devices / link
-    assert message / seconds * bus_factor(devices) == pytest.approx(link)
 
 
 def test_what_devices_reach_is_the_median_of_their_valid_trials_by_their_number():

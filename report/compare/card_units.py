@@ -64,8 +64,11 @@ def unit_spread(levels: Sequence[float]) -> UnitSpread:
 def unit_spreads(trials: Iterable[TrialResult]) -> dict[str, UnitSpread]:
     """Return each card's spread, over the one work and stack that most of its units have measured."""
     cards = grouped_by(trials, lambda trial: trial.card)
-    levels = {card: list(map(mean_rate, units_of_most(own).values())) for card, own in cards.items()}
-    return {card: unit_spread(found) for card, found in levels.items()}
+    units = {card: units_of_most(own).values() for card, own in cards.items()}
+    return {
+        card: unit_spread([fmean(trial.samples_per_second or 0.0 for trial in own) for own in measured])
+        for card, measured in units.items()
+    }
 
 
 def units_of_most(trials: Iterable[TrialResult]) -> dict[str, list[TrialResult]]:
@@ -94,11 +97,6 @@ def _unit_build(trial: TrialResult) -> tuple[float | None, ...]:
 def _memory_class(memory: int | None) -> float | None:
     """Its half octave: a machine tells a little less than what it was sold with."""
     return math.floor(2 * math.log2(1.05 * memory)) if memory else None
-
-
-def mean_rate(trials: Sequence[TrialResult]) -> float:
-    """The mean throughput of a unit's trials."""
-    return fmean(trial.samples_per_second or 0.0 for trial in trials)
 
 
 def missing_share(spread: UnitSpread, margin: float) -> float:

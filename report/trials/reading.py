@@ -189,7 +189,7 @@ def _impossible_findings(
 
 def _above_peak(trial: TrialResult, cards: Sequence[Card]) -> Finding | None:
     """A peak on paper is at the reference boost clock; a card does more where its clock goes higher."""
-    share = peak_share(trial, cards)
+    share = roofline_point(trial.record, trial.summary, cards, {}).utilization if trial.summary else None
     if share is None or share <= 1:
         return None
     card = find_card(trial.device_name, cards)
@@ -198,11 +198,6 @@ def _above_peak(trial: TrialResult, cards: Sequence[Card]) -> Finding | None:
         return finding("above-peak", share=share)
     share *= (card.boost_mhz or 0.0) / highest_mhz
     return finding("above-peak", share=share, highest_mhz=highest_mhz) if share > 1 else None
-
-
-def peak_share(trial: TrialResult, cards: Sequence[Card]) -> float | None:
-    """Model FLOP utilisation, 0 to 1; null where the peak on paper or the operations are not known."""
-    return roofline_point(trial.record, trial.summary, cards, {}).utilization if trial.summary else None
 
 
 def _above_linear(trial: TrialResult, single: Mapping[_Work, float]) -> Finding | None:

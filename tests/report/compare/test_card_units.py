@@ -10,7 +10,6 @@ import pytest
 from harness.record import Record, finding
 from report.compare.card_units import (
     UnitSpread,
-    mean_rate,
     missing_share,
     unit_spread,
     unit_spreads,
@@ -29,7 +28,7 @@ def units(records: list[Record]) -> int:
 
 def test_the_spread_of_a_card_is_that_of_the_mean_rates_of_all_its_units():
     trials = trials_of(fleet(slow={37: 0.12, 5: 0.06}))
-    rates = [mean_rate(own) for own in units_of_most(trials).values()]
+    rates = [np.mean([trial.samples_per_second for trial in own]) for own in units_of_most(trials).values()]
     spread = unit_spreads(trials)[CARD]
     assert spread == UnitSpread(pytest.approx(np.log(rates).std(ddof=1)), 63, 64)
 

@@ -9,7 +9,6 @@ from pandas import DataFrame
 
 from harness.record import DeviceUsed, Flops, Record
 from harness.record.published.cards import load_cards
-from report.trials.reading import peak_share
 from tests.helpers import ROOT
 from tests.helpers import records_builder as build
 from tests.helpers.records_watched import card, record, telemetry
@@ -24,7 +23,7 @@ def flagged(trials: DataFrame) -> list[set[str]]:
     return [{cause.name for cause in trial.causes} - {"short-window"} for trial in trials["trial"]]
 
 
-def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **changes: Any) -> Record:
+def on_a100(flops: float = 1e9, *, device: str = A100, gpus: int = 1, **changes: Any) -> Record:
     """A trial of 64 samples in 0.3 s, which is 213 a second, of so many operations each."""
     measured = {"device": DeviceUsed(kind="cuda", name=device), "flops": Flops(per_sample=flops)}
     made = record(measured=measured, **changes)
@@ -32,16 +31,6 @@ def on_a100(flops: float | None = 1e9, *, device: str = A100, gpus: int = 1, **c
     asked = made.trial.asked.model_copy(update={"variant": variant})
     trial = made.trial.from_request(asked, made.trial.repeat, seed=made.trial.seed, timeout_seconds=600.0)
     return made.model_copy(update={"trial": trial})
-
-
-def test_a_share_of_the_peak_is_flops_per_sample_times_samples_per_second_over_the_label_s_peak():
-    trials = table([on_a100(24.3e9), on_a100(device="a card that nobody listed"), on_a100(None)])
-    throughput = trials["samples_per_second"].iloc[0]
-    assert [peak_share(trial, CARDS) for trial in trials["trial"]] == [
-        pytest.approx(24.3e9 * throughput / 19.5e12),
-        None,
-        None,
-    ]
 
 
 def test_more_than_its_peak_is_flagged_and_the_trial_is_no_result_any_more():

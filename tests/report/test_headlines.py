@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -199,6 +200,13 @@ def test_a_sound_card_has_the_smallest_loss_that_would_have_been_seen_and_what_h
     assert (page.one.answer.headline.state, thing, round(loss, 2)) == ("check-sound", "bf16 products", 0.17)
     assert [chip.data["share"] for chip in page.one.chips if chip.name == "power-cap"] == [1.0]
     assert page.one.answer.notes[0].data["runs"] == (1, 2)
+
+
+def test_a_sound_card_s_records_are_to_be_shared_on_its_own_machine_alone():
+    found, page = asked(CARD)
+    own = replace(found, request=replace(found.request, machine=found.own[0].machine))
+    steps = [each.one.answer.following.data["commands"][0] for each in (page, page_of(own))]
+    assert steps == ["invoke run --plan card --image cuda --new-session", "invoke gate --mine"]
 
 
 def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():

@@ -15,6 +15,7 @@ from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.compare.card_units import BoxCards
 from report.expected.published_speeds import COMPILED
 from report.page.filters import figure_text
+from report.page.one.answering import repeat_line
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
@@ -129,20 +130,25 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
     sure = {"runs": (min(counts, default=0), max(counts, default=0)), "losses": _losses(card)}
     sure["unknown"] = [label_speed(one.name) for one in view.rows if one.low is None]
     do = {"state": card.state, "causes": [found.name for found in card.findings], "watched": watched}
-    fine = card.state in ("sound", "unknown")
-    again = "invoke run --plan card-long report"
-    if view.gpu and view.box.present > 1:
-        again = f"invoke run --plan card-long --device {view.gpu.index} report"
-    commands = ("invoke gate --mine",) if fine else (again,)
     return AnswerPage(
         headline=_headline(view, systems),
         picture=view.load if card.flips else view.bands,
         template="sound",
         table=view,
         notes=(Sentence("check-sure", sure), Sentence("check-do", do)),
-        following=Sentence("next-share" if fine else "next-check", {"commands": commands}),
+        following=_following(view, analysis, systems),
         chips=tuple(_chips(view)),
     )
+
+
+def _following(view: CardCheckView, analysis: Analysis, systems: Systems) -> Sentence:
+    """Return how to share the records of one's own sound card, else how to measure again."""
+    if view.card.state not in ("sound", "unknown"):
+        one = f" --device {view.gpu.index}" if view.gpu and view.box.present > 1 else ""
+        return Sentence("next-check", {"commands": (f"invoke run --plan card-long{one} report",)})
+    if systems.of(view.card.longest).here:
+        return Sentence("next-share", {"commands": ("invoke gate --mine",)})
+    return repeat_line(analysis)
 
 
 def _losses(card: CheckedCard) -> list[tuple[float, str]]:

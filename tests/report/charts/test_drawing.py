@@ -27,6 +27,8 @@ from tests.helpers.charts import (
 from tests.helpers.page_reader import read
 from tests.helpers.records_hostile import LONG
 
+TAGS = {"svg", "title", "desc", "g", "defs", "pattern", "path", "use", "rect", "text", "tspan"}
+"""What a drawing may hold."""
 FINITE = st.floats(min_value=1e-6, max_value=1e9, allow_nan=False, allow_infinity=False)
 
 
@@ -75,21 +77,7 @@ def test_a_drawing_is_well_formed_and_holds_no_more_than_a_page_may_take(chart: 
     drawing = drawing_of(chart)
     for text in (*drawing.page.replace("</svg><svg", "</svg>\n<svg").splitlines(), drawing.file):
         for element in ElementTree.fromstring(text).iter():
-            tag = element.tag.rpartition("}")[2]
-            assert tag in {
-                "svg",
-                "title",
-                "desc",
-                "g",
-                "defs",
-                "clipPath",
-                "path",
-                "use",
-                "text",
-                "tspan",
-                "rect",
-                "pattern",
-            }
+            assert element.tag.rpartition("}")[2] in TAGS
             assert element.get("style") is None
             assert element.get("id", "name").startswith("name")
             assert element.get("href", "#name").startswith("#name")
@@ -99,9 +87,7 @@ def test_a_drawing_is_well_formed_and_holds_no_more_than_a_page_may_take(chart: 
 def test_no_text_of_a_record_becomes_markup_or_mathematics(said: str):
     chart = ScaleRows((RowGroup(said, (ScaleRow(said, (Mark(1.0),), said, said, said),), (said,)),), said)
     drawing = draw_chart(chart, "name", said, said, said)
-    assert {element.tag for element in read(drawing.page).elements} <= {
-        *("svg", "title", "desc", "g", "defs", "pattern", "path", "use", "rect", "text", "tspan")
-    }
+    assert {element.tag for element in read(drawing.page).elements} <= TAGS
     assert not set(drawing.page) & {"\x00", "\x1b", "\u202e", "\ud800"}
     if said is MATH:
         assert r"$\frac{1}{0}$ and $unfinished" in read(drawing.page).text("text")

@@ -99,13 +99,5 @@ def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
         each.path for each in failed
     )
     for rows in shown.failures:
-        assert (
-            len(
-                {
-                    (trial.failure.stage, trial.failure.reason, trial.failure.message)
-                    for trial in rows
-                    if trial.failure
-                }
-            )
-            == 1
-        )
+        ends = [trial.failure for trial in rows]
+        assert len({(end.stage, end.reason, end.message) for end in ends}) == 1

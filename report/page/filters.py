@@ -248,7 +248,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "listed": join_listed,
     "day": text.day,
     "ordinal": ordinal,
-    "clean": text.clean,
     "quantity": quantity,
     "rate": rate,
     "rate_unit": rate_unit,

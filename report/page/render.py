@@ -186,16 +186,8 @@ def _environment() -> Environment:
         extensions=["jinja2.ext.do"],
         finalize=_escape_value,
     )
-    made.filters.update(
-        {
-            **FILTERS,
-            **_READING,
-            "unbroken": _keep_unbroken,
-            "written": _escape_value,
-            "clean": _clean,
-            "as_column": _as_column,
-        }
-    )
+    made.filters.update(FILTERS, **_READING)
+    made.filters.update(unbroken=_keep_unbroken, written=_escape_value, clean=_clean, as_column=_as_column)
     made.globals.update(as_column=_as_column, coded=_code_line, level=f"{LEVEL * 100:.0f}\N{NO-BREAK SPACE}%")
     made.globals["least_processes"] = LEAST_PROCESSES
     return made

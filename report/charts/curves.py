@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from report.charts.drawing import Sheet, StyledText
+from report.charts.drawing import Scale, Sheet, StyledText
 from report.charts.style import (
     HATCH,
     INK,
@@ -100,69 +101,55 @@ class CurvePanel:
         room = widest + LEADER + 4 if widest else 8.0
         start = left + max(width_of(tick_text(tick, self.form), NOTE) for tick in up) + 8
         plot = _Plot(
-            (start, left + width - room),
-            (top + TOP, top + height - FOOT),
-            self._ends_across(lines),
-            (up[0], up[-1]),
+            Scale(start, left + width - room, *self._ends_across(lines), multiplies=bool(self.ticks)),
+            Scale(top + height - FOOT, top + TOP, up[0], up[-1]),
         )
         for tick in up:
-            y = plot.y(tick)
+            y = plot.up.place(tick)
             sheet.text(start - 8, y + 4.5, tick_text(tick, self.form), align="right")
-            sheet.line([(start, y), (plot.across[1], y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
+            sheet.line([(start, y), (plot.across.end, y)], {"color": RULE, "lw": 1.0, "zorder": 0.5})
         self._draw_ticks(sheet, plot, lines, top + height - 5, left + width)
         for line in sorted(lines, key=lambda line: not line.published):
             _draw_line(sheet, plot, line)
         if widest:
             _name_lines(sheet, plot, lines, names)
 
-    def _ends_across(self, lines: Sequence[CurveLine]) -> tuple[float, float, bool]:
+    def _ends_across(self, lines: Sequence[CurveLine]) -> tuple[float, float]:
         xs = [x for line in lines for x, _ in line.finite_points()] + [x for x, _ in self.ticks]
-        if self.ticks:
-            return min(xs) / 1.12, max(xs) * 1.12, True
         low, high = min(xs), max(xs)
-        return low, high if high > low else low + 1.0, False
+        if self.ticks:
+            return low / 1.12, high * 1.12
+        return low, high if high > low else low + 1.0
 
     def _draw_ticks(
         self, sheet: Sheet, plot: _Plot, lines: Sequence[CurveLine], y: float, right: float
     ) -> None:
         """The ticks across whose labels do not touch: the first, and after it as many as have room."""
         xs = [x for line in lines for x, _ in line.finite_points()]
-        low, high, _ = plot.values
+        low, high = plot.across.low, plot.across.high
         found = linear_ticks(xs, zero=False, most=5)
         ticks = self.ticks or [(tick, tick_text(tick, "number")) for tick in found if low <= tick <= high]
         last = -math.inf
         for tick, text in ticks:
             half = width_of(text, NOTE) / 2
-            x = min(max(plot.x(tick), plot.across[0] - 8 + half), right - half)
+            x = min(max(plot.across.place(tick), plot.across.begin - 8 + half), right - half)
             if x - half > last:
                 sheet.text(x, y, text, align="center")
                 last = x + half + 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """From where to where a panel's plot reaches, px, and the values at its edges."""
+class _Plot(NamedTuple):
+    """The scales of a panel: from its left to its right, and from its foot to its top."""
 
-    across: tuple[float, float]
-    down: tuple[float, float]
-    values: tuple[float, float, bool]
-    """The values of both edges across, and whether equal steps multiply."""
-    ends: tuple[float, float]
-    """The lowest and the highest value."""
-
-    def x(self, value: float) -> float:
-        low, high, multiplies = self.values
-        part = math.log(value / low) / math.log(high / low) if multiplies else (value - low) / (high - low)
-        return self.across[0] + part * (self.across[1] - self.across[0])
-
-    def y(self, value: float) -> float:
-        low, high = self.ends
-        return self.down[1] - (value - low) / (high - low) * (self.down[1] - self.down[0])
+    across: Scale
+    up: Scale
 
 
 def _draw_line(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     places = [
-        (plot.x(x), plot.y(y)) if math.isfinite(x) and math.isfinite(y) else (math.nan, math.nan)
+        (plot.across.place(x), plot.up.place(y))
+        if math.isfinite(x) and math.isfinite(y)
+        else (math.nan, math.nan)
         for x, y in line.points
     ]
     width = 1.4 if line.published or len(line.points) > DENSE else 2.0
@@ -170,7 +157,7 @@ def _draw_line(sheet: Sheet, plot: _Plot, line: CurveLine) -> None:
     sheet.line(places, {**style, "zorder": 2.0 if line.published else 2.5})
     for (x, _), pair in zip(places, line.ranges, strict=False):
         if pair:
-            sheet.uprights([x], [(plot.y(pair[1]), plot.y(pair[0]))], INK, lw=1.5, zorder=3)
+            sheet.uprights([x], [(plot.up.place(pair[1]), plot.up.place(pair[0]))], INK, lw=1.5, zorder=3)
     if line.marked:
         dots = {"ls": "none", "marker": "o", "ms": 7.5, "mew": 1.5, "mec": PAPER, "mfc": line.colour}
         sheet.line(places, {**dots, "zorder": 4})
@@ -181,12 +168,12 @@ def _name_lines(
 ) -> None:
     """Each name once, beside the end of the last line that has it."""
     named = {line.label: line for line in lines if line.label}
-    ends = [plot.y(line.finite_points()[-1][1]) for line in named.values()]
+    ends = [plot.up.place(line.finite_points()[-1][1]) for line in named.values()]
     step = STEP * max(len(names[label]) for label in named)
-    low, high = plot.down[0], plot.down[1] + STEP - step
+    low, high = plot.up.end, plot.up.begin + STEP - step
     for line, end, y in zip(named.values(), ends, move_apart(ends, step, low, high), strict=True):
-        x = plot.across[1]
-        begin = plot.x(line.finite_points()[-1][0])
+        x = plot.across.end
+        begin = plot.across.place(line.finite_points()[-1][0])
         leader = {"color": line.colour, "lw": 0.8, "ls": (0, (1, 3)), "zorder": 1.0}
         sheet.line([(begin + 3, end), (x + LEADER - 3, y)], leader)
         colour = SOFT if line.published else INK

@@ -96,6 +96,26 @@ def fit_words(words: Sequence[StyledText], room: float) -> list[StyledText]:
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From where to where a scale reaches, px, and the values there; equal steps add up, or multiply."""
+
+    begin: float
+    end: float
+    low: float
+    high: float
+    multiplies: bool = False
+
+    def place(self, value: float) -> float:
+        """Where a value is, px: at an end what lies beyond it."""
+        value = min(max(value, self.low), self.high)
+        if self.multiplies:
+            part = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            part = (value - self.low) / (self.high - self.low)
+        return self.begin + part * (self.end - self.begin)
+
+
 class Sheet:
     """A matplotlib figure. Texts belong to its heading, or to the words before them, by their gid."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from report.charts.drawing import KEY_LINE, SPACE, Box, Sheet, StyledText, fit_words, run_width
+from report.charts.drawing import KEY_LINE, SPACE, Box, Scale, Sheet, StyledText, fit_words, run_width
 from report.charts.style import (
     AXIS,
     HATCH,
@@ -140,25 +140,6 @@ class ScaleRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
-    """From where to where a scale reaches, px, and the values there."""
-
-    left: float
-    right: float
-    low: float
-    high: float
-    multiplies: bool = False
-
-    def x(self, value: float) -> float:
-        value = min(max(value, self.low), self.high)
-        if self.multiplies:
-            part = math.log(value / self.low) / math.log(self.high / self.low)
-        else:
-            part = (value - self.low) / (self.high - self.low)
-        return self.left + part * (self.right - self.left)
-
-
-@dataclass(frozen=True, slots=True)
 class _PlacedRow:
     """A row with the ends of its plot, px, each mark's level, and the line of each label above them."""
 
@@ -221,7 +202,7 @@ class _Picture:
 
     # Places
 
-    def _scale(self, groups: Sequence[RowGroup]) -> _Scale:
+    def _scale(self, groups: Sequence[RowGroup]) -> Scale:
         """From zero or from the first tick to the greatest value, or what else is to be seen beside it."""
         values = [mark.value for mark in _all_marks(groups) if math.isfinite(mark.value)] or [1.0]
         ends = _range_ends(groups, LONGEST_RANGE * max(values))
@@ -229,10 +210,10 @@ class _Picture:
         room = LARGE / 2 if self.chart.dots else 0.0
         edges = self.left + room, self.right - room
         if not self.chart.dots:
-            return _Scale(*edges, 0.0, max([*values, *ends, *(t for t, _ in self.chart.ticks)]) or 1.0)
+            return Scale(*edges, 0.0, max([*values, *ends, *(t for t, _ in self.chart.ticks)]) or 1.0)
         both = [*values, *ends, *at]
         low, high = min(both), max(both)
-        return _Scale(*edges, low, high if high > low else 2 * low, multiplies=True)
+        return Scale(*edges, low, high if high > low else 2 * low, multiplies=True)
 
     def _ticks(self) -> tuple[tuple[float, str], ...]:
         chart = self.chart
@@ -258,7 +239,7 @@ class _Picture:
         most = 4 if self.named else 2
         return [line for note in group.notes for line in wrap_text(note, room, NOTE, lines=most)]
 
-    def _place_row(self, row: ScaleRow, top: float, scale: _Scale) -> _PlacedRow:
+    def _place_row(self, row: ScaleRow, top: float, scale: Scale) -> _PlacedRow:
         levels = _mark_levels([self._extent(mark, scale) for mark in row.marks])
         labels = _place_labels(row.marks, scale, self.width)
         above = NOTE_LINE * (1 + max((line for *_, line in labels), default=-1))
@@ -268,10 +249,10 @@ class _Picture:
             row, top, plot, plot + max(least, APART * max(levels, default=0) + 2 * LARGE), levels, labels
         )
 
-    def _extent(self, mark: Mark, scale: _Scale) -> tuple[float, float]:
+    def _extent(self, mark: Mark, scale: Scale) -> tuple[float, float]:
         half = (DOT if mark.small else LARGE) / 2 + 1
-        x = scale.x(mark.value)
-        low, high = (scale.x(end) if end is not None else x for end in (mark.low, mark.high))
+        x = scale.place(mark.value)
+        low, high = (scale.place(end) if end is not None else x for end in (mark.low, mark.high))
         return min(low, x - half), max(high, x + half)
 
     # Drawing
@@ -285,16 +266,16 @@ class _Picture:
         for place, note in enumerate(notes, 1):
             sheet.text(0, y + NOTE_LINE * place, note)
 
-    def _draw_grid(self, sheet: Sheet, spans: Sequence[tuple[float, float]], scale: _Scale) -> None:
+    def _draw_grid(self, sheet: Sheet, spans: Sequence[tuple[float, float]], scale: Scale) -> None:
         firm = self.chart.reference
         ticks = [tick for tick, _ in self.ticks]
-        sheet.uprights([scale.x(tick) for tick in ticks if tick != firm], spans, RULE)
+        sheet.uprights([scale.place(tick) for tick in ticks if tick != firm], spans, RULE)
         if firm is not None and scale.low < firm <= scale.high and not self.chart.each_from_zero:
-            sheet.uprights([scale.x(firm)], spans, AXIS)
+            sheet.uprights([scale.place(firm)], spans, AXIS)
         if not ticks:
-            sheet.uprights([scale.left], spans, RULE)
+            sheet.uprights([scale.begin], spans, RULE)
 
-    def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: _Scale) -> None:
+    def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: Scale) -> None:
         row, figure, middle = placed.row, _figure_words(placed.row), placed.y(0)
         line = (placed.plot + placed.bottom) / 2 + 5 if self.beside else placed.top + 15
         room = self.left - self.named - 8 if self.beside else self.width - run_width(figure) - 12
@@ -304,7 +285,7 @@ class _Picture:
         else:
             sheet.run(self.left, line, fit_words(figure, self.width - self.left))
         if row.band:
-            begin, end = map(scale.x, row.band)
+            begin, end = map(scale.place, row.band)
             _draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))
         for mark, level in zip(row.marks, placed.levels, strict=True):
             self._draw_mark(sheet, mark, placed.y(level), scale)
@@ -312,15 +293,15 @@ class _Picture:
             y, colour = placed.plot - NOTE_LINE * above - 3, SOFT if mark.small else INK
             sheet.text(x, y, mark.label, bold=not mark.small, colour=colour)
 
-    def _draw_mark(self, sheet: Sheet, mark: Mark, y: float, scale: _Scale) -> None:
-        x, height = scale.x(mark.value), BAR[0 if self.beside else 1]
+    def _draw_mark(self, sheet: Sheet, mark: Mark, y: float, scale: Scale) -> None:
+        x, height = scale.place(mark.value), BAR[0 if self.beside else 1]
         if not self.chart.dots:
             _draw_box(
-                sheet, mark.look, mark.slot, (scale.left, y - height / 2, max(x - scale.left, 1.0), height)
+                sheet, mark.look, mark.slot, (scale.begin, y - height / 2, max(x - scale.begin, 1.0), height)
             )
         if mark.low is not None and mark.high is not None:
             closed = mark.high <= scale.high * 1.001
-            _draw_range(sheet, scale.x(mark.low), scale.x(mark.high), y, 4.0, closed=closed)
+            _draw_range(sheet, scale.place(mark.low), scale.place(mark.high), y, 4.0, closed=closed)
         if self.chart.dots:
             colour = system_colour(mark.slot)
             hollow = mark.look == "projected"
@@ -333,7 +314,7 @@ class _Picture:
     def _draw_axis(self, sheet: Sheet, y: float) -> None:
         for tick, said in self.ticks:
             half = width_of(said, NOTE) / 2
-            x = min(max(self.scales[0].x(tick), half), self.width - half)
+            x = min(max(self.scales[0].place(tick), half), self.width - half)
             sheet.text(x, y, said, align="center")
         if self.ticks and self.beside:
             sheet.text(0, y, cut_text(self.chart.axis, self.left - 20, NOTE))
@@ -362,13 +343,13 @@ def _mark_levels(extents: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _place_labels(marks: Sequence[Mark], scale: _Scale, width: float) -> tuple[tuple[Mark, float, int], ...]:
+def _place_labels(marks: Sequence[Mark], scale: Scale, width: float) -> tuple[tuple[Mark, float, int], ...]:
     """Where each label begins, and in which line from below."""
     placed: list[tuple[Mark, float, int]] = []
     taken: list[tuple[float, float, int]] = []
     for mark in (mark for mark in marks if mark.label):
         wide, line = width_of(mark.label, NOTE, not mark.small), 0
-        x = min(max(scale.x(mark.value) - wide / 2, scale.left), width - wide)
+        x = min(max(scale.place(mark.value) - wide / 2, scale.begin), width - wide)
         while any(line == other and x < high + 10 and low - 10 < x + wide for low, high, other in taken):
             line += 1
         placed.append((mark, x, line))

@@ -13,7 +13,7 @@ from functools import cache
 from html import escape as escape_tags
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, pass_context
 from jinja2.bccache import Bucket
@@ -58,18 +58,6 @@ class Rendered:
     charts: tuple[tuple[str, bytes], ...]
     card: tuple[bytes, bytes]
     """As SVG and as PNG."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Syntax:
-    """How a text is written: its macros, how words become text, and what surrounds code."""
-
-    macros: str
-    escaped: Callable[[str], str]
-    code: tuple[str, str]
-
-
-HTML = _Syntax("macros.html", escape, ("<code>", "</code>"))
 
 
 @dataclass(slots=True)
@@ -141,8 +129,9 @@ def comparison_text(
 
 def _html(name: str, drawing: Callable[..., Markup], **given: Any) -> str:
     """Return a page with its style sheet, whose hash its policy allows."""
-    sheet = _fill_template("page.css", HTML, drawing, dark=DARK)
-    return _fill_template(name, HTML, drawing, **given, sheet=Markup(sheet), sheet_hash=_digest(sheet))
+    sheet = _fill_template("page.css", "html", drawing, escape, dark=DARK)
+    given = {**given, "sheet": Markup(sheet), "sheet_hash": _digest(sheet)}
+    return _fill_template(name, "html", drawing, escape, **given)
 
 
 def _leave_undrawn(*_: object) -> Markup:
@@ -151,13 +140,20 @@ def _leave_undrawn(*_: object) -> Markup:
 
 
 def _markdown(name: str, drawing: Callable[..., Markup], escaped: Callable[[str], str], **given: Any) -> str:
-    written = _fill_template(name, _Syntax("macros.md", escaped, ("`", "`")), drawing, **given)
+    written = _fill_template(name, "md", drawing, escaped, **given)
     return _TABLE_ROWS.sub("", re.sub(r"\n{3,}", "\n\n", written))
 
 
-def _fill_template(name: str, syntax: _Syntax, drawing: Callable[..., Markup], **given: Any) -> str:
+def _fill_template(
+    name: str,
+    kind: Literal["html", "md"],
+    drawing: Callable[..., Markup],
+    escaped: Callable[[str], str],
+    **given: Any,
+) -> str:
+    """Return a template filled in, with the macros of a kind and its way to escape words."""
     template = _environment().get_template(name)
-    return template.render(syntax=syntax, macros=syntax.macros, draw=drawing, **given)
+    return template.render(macros=f"macros.{kind}", draw=drawing, escaped=escaped, **given)
 
 
 class _Compiled(FileSystemBytecodeCache):
@@ -196,13 +192,13 @@ def _environment() -> Environment:
 @pass_context
 def _escape_value(context: Context, value: object) -> Markup:
     """What a template writes: words by the text's own syntax, marks as they are."""
-    return value if isinstance(value, Markup) else Markup(context["syntax"].escaped(str(value)))
+    return value if isinstance(value, Markup) else Markup(context["escaped"](str(value)))
 
 
 @pass_context
 def _clean(context: Context, value: object, limit: int = 80) -> Markup:
     """Return what a record says, cut, and escaped before a template joins it to marks."""
-    return Markup(context["syntax"].escaped(clean(value, limit)))
+    return Markup(context["escaped"](clean(value, limit)))
 
 
 def _keep_unbroken(words: object) -> Markup:

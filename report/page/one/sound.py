@@ -144,8 +144,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
 def _following(view: CardCheckView, analysis: Analysis, systems: Systems) -> Sentence:
     """Return how to share the records of one's own sound card, else how to measure again."""
     if view.card.state not in ("sound", "unknown"):
-        one = f" --device {view.gpu.index}" if view.gpu and view.box.present > 1 else ""
-        return Sentence("next-check", {"commands": (f"invoke run --plan card-long{one} report",)})
+        again = "invoke run --plan card-long report"
+        if view.gpu and view.box.present > 1:
+            again = f"invoke run --plan card-long --device {view.gpu.index} report"
+        return Sentence("next-check", {"commands": (again,)})
     if systems.of(view.card.longest).here:
         return Sentence("next-share", {"commands": ("invoke gate --mine",)})
     return repeat_line(analysis)

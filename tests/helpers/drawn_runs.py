@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
+from benchmarks.report_scale import make_record
 from harness.record.store import Stored
 from report.compare.cells import cells_of
 from report.stats.intervals import Runs
 from report.trials.trial import trial_of
-from tests.helpers.many_records import make_record
 
 CV = BLOCK_CV = 0.01
 laggauss = cache(np.polynomial.laguerre.laggauss)

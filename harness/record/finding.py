@@ -223,11 +223,7 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
         ),
         "virtual-machine": ("virtual machine", "it is a guest ({hypervisor}), whose neighbours are unseen"),
         "governor": ("clock governor", "the processor's clocks follow '{governor}'"),
-        "smt": ("simultaneous multithreading", "two threads share a core"),
-        "turbo": ("turbo clocks", "the processor's clocks depend on its heat and on how many cores work"),
         "cpu-limit": ("limited processors", "{usable:g} of {threads} processors may be used"),
-        "numa-balancing": ("NUMA balancing", "the kernel moves memory between nodes"),
-        "display": ("display attached", "a screen hangs on one of the cards"),
     },
 }
 """The label and the sentences of each name, by severity and fault."""

@@ -198,6 +198,7 @@ RETIRED = (
     ("machine", "links"),
     ("environment", "sif_sha256"),
     ("telemetry", "cpu", "temperature_c"),
+    ("telemetry", "energy", "warning"),
 )
 """Keys that records 2 had once, and that none has any more: nothing is worked out from them.
 

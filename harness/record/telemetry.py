@@ -141,7 +141,6 @@ class Energy(Model):
     """Sampled power ÷ counter − 1."""
     band: float | None = None
     """Systematic, relative, beside any statistical interval."""
-    warning: str | None = None
     unknown_because: str | None = None
 
 

@@ -275,15 +275,7 @@ def machine_findings(machine: Machine) -> Findings:
         yield finding("virtual-machine", hypervisor=machine.virtual[:80])
     if governors != {"performance"}:
         yield finding("governor", governor=(cpu.governor or "")[:80])
-    if cpu.smt is True:
-        yield finding("smt")
-    if cpu.turbo is True:
-        yield finding("turbo")
     if cpu.usable is not None and cpu.threads is not None and cpu.usable < cpu.threads:
         yield finding("cpu-limit", usable=cpu.usable, threads=cpu.threads)
-    if machine.numa_balancing is True:
-        yield finding("numa-balancing")
     for card in machine.silent_cards:
         yield finding("silent-card", card=card[:200])
-    if any(gpu.display_attached for gpu in machine.gpus):
-        yield finding("display")

@@ -45,7 +45,6 @@ _SCALES = {
     "load": 0.01,
 }
 BAND = 0.05
-WARN_ABOVE = 0.05
 WITHHOLD_ABOVE = 0.10
 LEAST_SECONDS = 60.0
 LEAST_SAMPLES = 60
@@ -346,14 +345,12 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
         return Energy(**told, unknown_because=why)
     if apart is not None and abs(apart) > WITHHOLD_ABOVE:
         return Energy(**told, unknown_because=f"counter and sampled power differ by {apart:+.0%}")
-    warned = apart is not None and abs(apart) > WARN_ABOVE
     return Energy(
         **told,
         joules=joules,
         joules_per_sample=joules / items if items else None,
         method="counter" if counted is not None else "sampled power",
         band=BAND + 1 / (3 * _fewest_intervals(devices, windows)),
-        warning=f"counter and sampled power differ by {apart:+.1%}" if warned else None,
     )
 
 

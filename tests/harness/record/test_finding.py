@@ -82,6 +82,6 @@ def test_what_is_not_finite_is_a_word_and_the_finding_reads_back():
 
 
 def test_the_gravest_severity_is_the_verdict():
-    warn, note = finding("slowdown", first_step=4), finding("smt")
+    warn, note = finding("slowdown", first_step=4), finding("own-window")
     assert [gravest_verdict(found) for found in ((), (note,), (note, warn))] == ["valid", "valid", "warn"]
     assert gravest_verdict((warn,), "unproven") == "unproven"

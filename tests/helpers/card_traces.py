@@ -74,7 +74,6 @@ TRACES = {
             "nvmlDeviceGetCurrentClocksThrottleReasons": 4,
         }
     ),
-    "counter_apart_from_power": CardTrace({POWER: 400_000}),
     "falls_off_the_bus": CardTrace(
         changes={
             20: dict.fromkeys(

@@ -206,7 +206,7 @@ def test_a_sound_card_s_records_are_to_be_shared_on_its_own_machine_alone():
     found, page = asked(CARD)
     own = replace(found, request=replace(found.request, machine=found.own[0].machine))
     steps = [each.one.answer.following.data["commands"][0] for each in (page, page_of(own))]
-    assert steps == ["invoke run --plan card --image cuda --new-session", "invoke gate --mine"]
+    assert steps == ["invoke build --plan card run report", "invoke gate --mine"]
 
 
 def test_the_time_to_a_target_is_of_the_slowest_batch_over_the_fastest():

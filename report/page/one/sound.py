@@ -15,7 +15,6 @@ from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
 from report.compare.card_units import BoxCards
 from report.expected.published_speeds import COMPILED
 from report.page.filters import figure_text
-from report.page.one.answering import repeat_line
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
@@ -136,13 +135,13 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage:
         template="sound",
         table=view,
         notes=(Sentence("check-sure", sure), Sentence("check-do", do)),
-        following=_following(view, analysis, systems),
+        following=_following(view, systems),
         chips=tuple(_chips(view)),
     )
 
 
-def _following(view: CardCheckView, analysis: Analysis, systems: Systems) -> Sentence:
-    """Return how to share the records of one's own sound card, else how to measure again."""
+def _following(view: CardCheckView, systems: Systems) -> Sentence:
+    """Return how to measure a card at fault again, share one's own sound card's records, or check one."""
     if view.card.state not in ("sound", "unknown"):
         again = "invoke run --plan card-long report"
         if view.gpu and view.box.present > 1:
@@ -150,7 +149,7 @@ def _following(view: CardCheckView, analysis: Analysis, systems: Systems) -> Sen
         return Sentence("next-check", {"commands": (again,)})
     if systems.of(view.card.longest).here:
         return Sentence("next-share", {"commands": ("invoke gate --mine",)})
-    return repeat_line(analysis)
+    return Sentence("next-card", {"commands": ("invoke build --plan card run report",)})
 
 
 def _losses(card: CheckedCard) -> list[tuple[float, str]]:

@@ -19,7 +19,7 @@ from report.stats.contrast import (
     turning_size,
 )
 from report.stats.intervals import BETWEEN_SESSIONS, BLOCKS_NEEDED, Interval, Runs, values_in_blocks
-from report.stats.own_figure import looked_runs
+from report.stats.own_figure import LOOKS_COUNTED, looked_runs
 from report.trials.key import PartialKey, Term, stack_differences
 
 Speed = Literal["throughput", "seconds"]
@@ -98,10 +98,12 @@ def work_ratio(
     known = [Assumption("software", term.size / NINE_IN_TEN) for term in terms if term.size]
     assumed = (*assumptions(of, over, hours), *known, *units)
     paired = is_side_by_side(of, over)
-    looks = of.trials[0].looks if paired else ()
-    first, second = looked = [speeds(cell, speed, twins=twins or bool(looks)) for cell in (of, over)]
-    if looks:
-        looked, comparisons = looked_runs(first, second, looks), comparisons * len(looks)
+    # A session of the user's own programs was looked at until it had its answer.
+    own = paired and of.trials[0].record.trial.asked.own is not None
+    first, second = looked = [speeds(cell, speed, twins=twins or own) for cell in (of, over)]
+    if own:
+        looks = of.trials[0].looks
+        looked, comparisons = looked_runs(first, second, looks), comparisons * (len(looks) or LOOKS_COUNTED)
     interval = contrast_interval(*looked, paired=paired, assumed=assumed, comparisons=comparisons)
     estimate = interval.estimate if interval else geometric_mean(first.values) / geometric_mean(second.values)
     n = len(first.values), len(second.values)

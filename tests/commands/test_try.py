@@ -233,8 +233,11 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
     said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[-6:])
     assert [*said] == ["answer", "ratio", "low", "high", "session", "next"]
     assert said["answer"].startswith("train.py 0.2 is") and float(said["low"]) > 1
-    on_page = last_lines(analyse_clone(root, outcome.session.id), {})["answer"]
-    assert str(on_page).startswith("train.py 0.2 trains ") and "  " not in str(on_page)
+    on_page = last_lines(analyse_clone(root, outcome.session.id), {})
+    assert str(on_page["answer"]).startswith("train.py 0.2 trains ") and "  " not in str(on_page["answer"])
+    assert [on_page[end] for end in ("low", "high")] == pytest.approx(
+        [float(said[end]) for end in ("low", "high")], rel=1e-3
+    ), "which was looked at after each process"
 
 
 @pytest.fixture

@@ -32,6 +32,22 @@ print('through, accuracy 0.75')
 """
 """A program that does as it should: constructed, it trains nothing."""
 
+PLAN = """
+name = "mine"
+title = "a program"
+repeats = 3
+timeout_seconds = 60
+[[measure]]
+workload = "program"
+file = "mine/toy.toml"
+protocol = "toy/1"
+model = "m"
+precision = "program"
+batch_size = 4
+data_mode = "host"
+"""
+"""A plan that runs it."""
+
 LINES = r"^step (?P<step>\d+)/(?P<steps>\d+): (?P<milliseconds>[\d.]+) ms, loss (?P<loss>[\d.]+)"
 OPTIONS = {"steps": 12, "each": 0.01}
 READ = {"lines": LINES, "seconds_are": "step", "done": r"^through, accuracy (?P<quality>[\d.]+)"}

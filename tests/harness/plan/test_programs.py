@@ -10,21 +10,7 @@ from harness.errors import PlanError
 from harness.plan import own_file, plan_file
 from harness.plan.plan_file import PlanContext
 from tests.helpers import ROOT
-from tests.helpers.programs import fields, repository
-
-PLAN = """
-name = "mine"
-title = "a program"
-repeats = 3
-[[measure]]
-workload = "program"
-file = "mine/toy.toml"
-protocol = "toy/1"
-model = "m"
-precision = "program"
-batch_size = 4
-data_mode = "host"
-"""
+from tests.helpers.programs import PLAN, fields, repository
 
 
 def loaded(folder, text=PLAN, **told):

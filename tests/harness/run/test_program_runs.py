@@ -10,23 +10,8 @@ from harness.run.ready import ready_run
 from harness.run.setup import resolve_data
 from harness.summary import contradictions
 from tests.helpers import ROOT, clone
-from tests.helpers.programs import TRAINS, clone_with, fields, repository
+from tests.helpers.programs import PLAN, TRAINS, clone_with, fields, repository
 from tests.helpers.runs import records
-
-PLAN = """
-name = "mine"
-title = "a program"
-repeats = 3
-timeout_seconds = 60
-[[measure]]
-workload = "program"
-file = "mine/toy.toml"
-protocol = "toy/1"
-model = "m"
-precision = "program"
-batch_size = 4
-data_mode = "host"
-"""
 
 
 def records_of(folder, monkeypatch, source=TRAINS, **told):

@@ -27,14 +27,13 @@ from tests.helpers.purposes import PURPOSES, analysis_of, written
 QUESTION = AnalysisRequest(MADE)
 HELD: dict[str, tuple[str, ...] | None] = {
     "buyer": (),
-    "committed": ("Pair by pair", "What limits the speed", "Acceptance", "What ran"),
+    "committed": ("What limits the speed", "Acceptance", "What ran"),
     "failed": None,
     "nothing": None,
-    "pair": ("What limits the speed", "How sure"),
     "one-machine": ("Workloads",),
     "first-look": ("Acceptance", "How sure"),
     "researcher": ("Published studies", "Costs"),
-    "twenty-machines": ("Pair by pair",),
+    "twenty-machines": (),
     "card-slow": ("The check",),
 }
 """The purposes whose pages are compared: whole, or page one and the parts in a state that no other has."""

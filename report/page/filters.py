@@ -38,6 +38,8 @@ DATA_SETS = {
     "cifar_resnet44": "CIFAR-10",
 }
 """What a workload that has one data set trains on."""
+MOST_TERMS = 3
+"""More terms are counted behind the first."""
 NBSP = "\N{NO-BREAK SPACE}"
 UNKNOWN = "–"
 GIB = 2**30
@@ -102,7 +104,10 @@ def missing_words(missing: MissingFigure) -> str:
     if missing.reason == "failed":
         return text.failure_words(missing.failure)
     if missing.reason == "other-work":
-        return f"only with other {' and '.join(term.name for term in missing.terms[:2])}"
+        names = [term.name for term in missing.terms]
+        if len(names) > MOST_TERMS:
+            names = [*names[: MOST_TERMS - 1], f"{len(names) - MOST_TERMS + 1} more"]
+        return f"only with other {join_listed(names)}"
     return missing.reason.replace("-", " ")
 
 

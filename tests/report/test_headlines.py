@@ -325,25 +325,25 @@ def test_where_nothing_was_done_alike_the_next_line_is_no_repeat(session: str, c
 
 
 @pytest.mark.parametrize(
-    ("sessions", "lines", "trials"),
+    ("sessions", "lines", "counts"),
     [
-        ((H100, H200), ["resnet18 --image cuda --new-session --blocks 3"], 10),
-        ((LAPTOP, H100), ["quick --new-session --blocks 3"], 12),
+        ((H100, H200), ["resnet18 --image cuda --new-session --blocks 3"], (2, 10)),
+        ((LAPTOP, H100), ["quick --new-session"], (12, 12)),
         (
             (MXNET, PYTORCH),
             [f"chexnet-rank --image {i} --new-session --blocks 3" for i in ("mxnet", "cpu")],
-            10,
+            (10, 10),
         ),
-        (("20261126-6f810e",), ["iris-60 --image cpu --new-session"], 3),
-        (("20261125-b828f4",), ["ceilings --image cpu --new-session"], 12),
+        (("20261126-6f810e",), ["iris-60 --image cpu --new-session"], (3, 3)),
+        (("20261125-b828f4",), ["ceilings --image cpu --new-session"], (12, 12)),
     ],
 )
 def test_the_next_lines_repeat_each_session_in_blocks_where_its_plan_repeats_enough(
-    sessions: tuple[str, ...], lines: list[str], trials: int
+    sessions: tuple[str, ...], lines: list[str], counts: tuple[int, int]
 ):
     said = asked(*sessions)[1].one.answer.following.data
     assert said["commands"] == tuple(f"invoke run --plan {line}" for line in lines)
-    assert said["trials"] == trials
+    assert (said["trials"], said["planned"]) == counts
 
 
 def test_ratios_within_what_is_assumed_alone_lead_with_that_and_others_with_no_order():

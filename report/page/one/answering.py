@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from statistics import fmean
 
 from harness.record import Record, Session
 from report import text
@@ -70,25 +69,25 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if analysis.question.by == "machine" and len(sessions) > 1:
         sessions, on = [max(sessions, key=_count_rounds)], ""
     rounds, done = min(map(_count_rounds, sessions), default=0), max(trial.record.block for trial in own)
-    blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling
     each_its_own = len(images) > len(sessions) == 1
+    blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling and not each_its_own
     lines = [_run_line(ran[one.id][0], blocks, each_its_own) for one in sessions] or [_run_line(own[0])]
-    took = [(len(one.trials), _mean_wall_seconds(ran[one.id])) for one in sessions]
+    last = {(one.session, one.record.trial.id): one for each in sessions for one in _in_order(ran[each.id])}
     return Sentence(
         "next-blocks" if blocks else "next-again",
         {
             "commands": tuple(dict.fromkeys(lines)),
             "on": on,
-            "trials": sum(trials for trials, _ in took),
-            "seconds": sum(trials * seconds for trials, seconds in took),
+            "trials": len(last),
+            "planned": max(len(last), sum(len(one.trials) for one in sessions)),
+            "seconds": sum(trial.record.wall_seconds for trial in last.values()),
         },
     )
 
 
-def _mean_wall_seconds(trials: Sequence[TrialResult]) -> float:
-    """Return how long a trial took in its last attempt: one before it may have been stopped early."""
-    last = {one.record.trial.id: one for one in sorted(trials, key=lambda each: each.record.attempt)}
-    return fmean(trial.record.wall_seconds for trial in last.values())
+def _in_order(trials: Sequence[TrialResult]) -> list[TrialResult]:
+    """Return a session's trials by their attempts: one before the last may have been stopped early."""
+    return sorted(trials, key=lambda trial: trial.record.attempt)
 
 
 def _count_rounds(session: Session) -> int:

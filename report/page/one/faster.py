@@ -339,6 +339,7 @@ def _range_note(view: ComparedView) -> Sentence:
         "runs": _runs_compared(view.ratios) if view.ratios else runs_of(view.cells),
         "assumed": {each.name: each.size for ratio in view.ratios for each in ratio.assumed},
         "turns": min(sizes, default=None),
+        "of": view.sides[0] if not view.ordered and len(view.sides) > 2 else None,
         "ranged": bool(ranges),
         "floor": _least_shown(unshown),
         "pairs": max((ends.comparisons for ends in ranges), default=1),

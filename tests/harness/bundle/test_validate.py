@@ -21,7 +21,6 @@ from tests.helpers.here import results_here
 MNIST = "results/2026-11-26/*-20261126-28f1ee"
 QUICK = "results/2026-11-21/*-20261121-38cb4c"
 CARD = "results/2026-11-27/*-20261127-63ddd7"
-SECOND = "results/2026-11-21/*-20261121-8a1add"
 
 
 def copied(pattern: str, to: Path) -> Path:

@@ -29,7 +29,7 @@ from report.expected.software_effect import SoftwareEffect
 from report.stats.contrast import Assumption, order_shown
 from report.stats.intervals import Interval
 from report.trials.factors import FACTORS, FactorRule
-from report.trials.key import MEASURED_FIELDS, Key, Pairs, Term, grouped_by, without_fields
+from report.trials.key import MEASURED_FIELDS, Key, Pairs, PartialKey, Term, grouped_by, without_fields
 from report.trials.trial import TrialResult
 
 TERMS = ("data_mode", "weights", "weights_sha256", "layout", "profile")
@@ -373,8 +373,11 @@ def _missing_figure(
     if any(without_fields(cell.key, *free) == wanted for cell in side.cells if not _has_speed(cell)):
         return MissingFigure(side, work, "invalid")
     there = next(cell for cell in work.cells if cell)
+    # Another driver or version is no reason that a work was not done.
+    asked = PartialKey.of(there.key).less(*_free_fields(rule))
     near = [
-        terms_between(cell, there, _free_fields(rule))
+        asked.differences(PartialKey.of(cell.key).less(*_free_fields(rule)))
+        or terms_between(cell, there, _free_fields(rule))
         for cell in side.cells
         if (cell.key.workload, cell.key.model) == (there.key.workload, there.key.model)
     ]

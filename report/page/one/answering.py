@@ -72,7 +72,9 @@ def repeat_line(analysis: Analysis) -> Sentence:
     each_its_own = len(images) > len(sessions) == 1
     blocks = done < BLOCKS_NEEDED <= rounds and not own[0].is_ceiling and not each_its_own
     lines = [_run_line(ran[one.id][0], blocks, each_its_own) for one in sessions] or [_run_line(own[0])]
-    last = {(one.session, one.record.trial.id): one for each in sessions for one in _in_order(ran[each.id])}
+    attempts = sorted((one for each in sessions for one in ran[each.id]), key=lambda one: one.record.attempt)
+    # An attempt before the last may have been stopped early.
+    last = {(one.session, one.record.trial.id): one for one in attempts}
     return Sentence(
         "next-blocks" if blocks else "next-again",
         {
@@ -83,11 +85,6 @@ def repeat_line(analysis: Analysis) -> Sentence:
             "seconds": sum(trial.record.wall_seconds for trial in last.values()),
         },
     )
-
-
-def _in_order(trials: Sequence[TrialResult]) -> list[TrialResult]:
-    """Return a session's trials by their attempts: one before the last may have been stopped early."""
-    return sorted(trials, key=lambda trial: trial.record.attempt)
 
 
 def _count_rounds(session: Session) -> int:

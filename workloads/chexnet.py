@@ -209,9 +209,7 @@ def framework_facts(trial: TrialProcess, asked: Terms, device: torch.device, cou
             "name": NAMES[asked.framework],
             "version": torch.__version__,
             "ways": {way: WAYS[way] for way in FRAMEWORKS[asked.framework]},
-            "layout": "channels first",
             "loader": TorchLoading(pinned=device.type == "cuda").loader_name(asked),
-            "differs": differs(asked),
         },
     }
 
@@ -253,16 +251,6 @@ def measure_training(
     }
     data = {**begun, **read.facts}
     return training.make_chexnet_measurement(asked, clock, epochs, data, found, read.valid)
-
-
-def differs(asked: Terms) -> list[str]:
-    """Return what this does otherwise than other frameworks do."""
-    found = ["torchvision's network"]
-    if asked.framework == "pytorch-loss-per-gpu":
-        found.append("each device takes its own loss, and their mean is trained on")
-    if torch.backends.cudnn.benchmark:
-        found.append("cudnn.benchmark is on, as published")
-    return found
 
 
 if __name__ == "__main__":

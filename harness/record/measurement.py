@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -188,20 +187,10 @@ class FrameworkUsed(Model):
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     version: Annotated[str, Field(min_length=1, max_length=40)]
-    retired: bool = False
-    """Whether its makers have ended it."""
-    dormant_since: LeftOutIfNull[date] = None
-    """The day of its last release, where none has come for years and its makers have not ended it."""
-    compiled: Annotated[str | None, Field(max_length=80)] = None
-    """What compiles a training step; null where its operations run one by one."""
     ways: dict[str, Annotated[str, Field(max_length=80)]] = {}
     """By the names of `parallel`, how several devices can share a step; empty where one alone can train."""
-    layout: LeftOutIfNull[Annotated[str, Field(max_length=40)]] = None
-    """The order of an image's channels in memory: 'channels first' or 'channels last'."""
     loader: LeftOutIfNull[Annotated[str, Field(max_length=80)]] = None
     """What hands a step its batch."""
-    differs: tuple[Annotated[str, Field(max_length=200)], ...] = ()
-    """What its version of the workload does otherwise than the versions for other frameworks."""
 
 
 class ProgramRun(Model):

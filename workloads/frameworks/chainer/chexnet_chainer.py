@@ -32,13 +32,7 @@ from parts.trial import versions
 
 NORM_NAMES = {"scale": "gamma", "shift": "beta", "mean": "avg_mean", "variance": "avg_var"}
 NAMES = {"weight": "W", "bias": "b"}
-FRAMEWORK = {
-    "name": "Chainer",
-    "version": chainer.__version__,
-    "retired": True,
-    "layout": "channels first",
-    "differs": ["DenseNet-121 written with Chainer's links, where the study took it from a Caffe file"],
-}
+FRAMEWORK = {"name": "Chainer", "version": chainer.__version__}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:

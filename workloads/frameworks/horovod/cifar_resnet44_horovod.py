@@ -28,8 +28,6 @@ from parts.launcher import Place
 from parts.timing.step_clock import StepClock
 
 NAME = "tensorflow-horovod"
-LAST_RELEASE = "2023-06-12"
-"""The date in its own changelog. Its repository had a commit in June 2026, and no release since."""
 WAYS = {"ddp": "Horovod over gloo, a process each"}
 OPTIONS: dict[str, Any] = {"framework": NAME, "parallel": "ddp", "train_images": 50_000}
 
@@ -69,9 +67,8 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     place, count = launcher.own_place(), trial.variant["gpus"]
     if count > 1 and place is None:
         return ranks.launch_ranks(trial, options["parallel"], count)
-    own = {"version": horovod.__version__, "dormant_since": LAST_RELEASE, "ways": WAYS}
+    framework = {"name": "Horovod on TensorFlow", "version": horovod.__version__, "ways": WAYS}
     with ranks.horovod_ring():
-        framework = {"name": "Horovod on TensorFlow", **own}
         found = resnet44.measure_training(trial, options, Training, framework, place or Place())
     found["versions"]["horovod"] = horovod.__version__
     return found

@@ -27,14 +27,7 @@ from parts.trial import versions
 
 LAYERS = (gluon.nn.Conv2D, gluon.nn.BatchNorm, gluon.nn.Dense)
 OWN_NAMES = {"scale": "gamma", "shift": "beta", "mean": "running_mean", "variance": "running_var"}
-FRAMEWORK = {
-    "name": "MXNet, Gluon",
-    "version": mx.__version__,
-    "retired": True,
-    "compiled": "Gluon, hybridised",
-    "layout": "channels first",
-    "differs": ["each step waited for: MXNet's engine works behind the host on a CPU too"],
-}
+FRAMEWORK = {"name": "MXNet, Gluon", "version": mx.__version__}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:

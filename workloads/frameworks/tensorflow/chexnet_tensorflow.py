@@ -57,7 +57,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
                 output_dtypes=dict(trainer.output_types),
                 parameter_dtypes={"float32": parameters()},
             ),
-            "framework": dict(trainer.facts(), ways=device.WAYS, layout="channels last"),
+            "framework": dict(trainer.facts(), ways=device.WAYS),
             "ranks": [{"rank": number, "memory": each} for number, each in enumerate(memory)]
             if asked.devices > 1
             else [],

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from frameworks.tensorflow import resnet44
 from frameworks.tensorflow import tensorflow_device as device
-from frameworks.tensorflow.keras_fit import Marks, Steps, compiled_by, fit_epochs, take_step
+from frameworks.tensorflow.keras_fit import Marks, Steps, fit_epochs, take_step
 from frameworks.tensorflow.resnet44 import After, EpochOfBatches
 from parts.launcher import Place
 from parts.timing.step_clock import StepClock
@@ -72,10 +72,6 @@ class Fitted(Mirrored):
         """Run epochs of Model.fit until the protocol or the trial's limit ends; one record each."""
         steps, size = Steps(clock.steps_per_epoch, epoch), len(epoch(0, 0)[1])
         return fit_epochs(self.model, Marks(clock, size, after, steps))
-
-    def compiled(self) -> str:
-        """Return how Keras compiles a step."""
-        return compiled_by(self.model)
 
 
 TRAINERS = {"keras-tensorflow": Fitted, "tensorflow": Mirrored}

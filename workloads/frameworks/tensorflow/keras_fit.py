@@ -32,6 +32,7 @@ class KerasFit(Trainer):
                 include_top=False, weights=None, input_shape=shape, pooling="avg"
             )
             for layer in body.layers:
+                # Its norms' own epsilon is 1.001e-5.
                 if isinstance(layer, keras.layers.BatchNormalization):
                     layer.epsilon, layer.momentum = network.NORM_EPSILON, network.NORM_KEPT
             outputs = keras.layers.Dense(CLASSES, name="head")(body.output)
@@ -81,12 +82,7 @@ class KerasFit(Trainer):
         return {
             "name": "Keras",
             "version": keras.__version__,
-            "compiled": compiled_by(self.model),
             "loader": "keras.utils.PyDataset" + (" over batches in host memory" if arrays else threads),
-            "differs": [
-                "Keras' own network, loop and Adam; a callback is the clock",
-                "its norms' epsilon of 1.001e-5 is set to the 1e-5 of the others",
-            ],
         }
 
     def train(
@@ -172,8 +168,3 @@ def fit_epochs(model: keras.Model, marks: Marks) -> list[dict[str, Any]]:
 def take_step(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> keras.callbacks.History:
     """Take one step, as Model.fit takes it."""
     return model.fit(Steps(1, lambda epoch, step: (images, labels)), shuffle=False, verbose=0)
-
-
-def compiled_by(model: keras.Model) -> str:
-    """Return how Keras compiles a step."""
-    return "XLA" if model.jit_compile else "tf.function"

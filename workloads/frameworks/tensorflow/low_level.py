@@ -67,15 +67,7 @@ class LowLevel(Trainer):
 
     def facts(self) -> dict[str, Any]:
         """Return a measurement's part about the framework."""
-        return {
-            "name": "TensorFlow",
-            "version": tf.__version__,
-            "compiled": "tf.function",
-            "differs": [
-                "TensorFlow's own operations on variables, without Keras",
-                "its fused Adam, whose epsilon is added to the root of the uncorrected second moment",
-            ],
-        }
+        return {"name": "TensorFlow", "version": tf.__version__}
 
     def logits(self, images: tf.Tensor, *, training: bool) -> tf.Tensor:
         """Return the network on images with their channels last."""

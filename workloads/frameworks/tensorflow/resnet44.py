@@ -138,10 +138,6 @@ class Training:
             *(step, self.end_test(clock), after),
         )
 
-    def compiled(self) -> str:
-        """Return how a step is compiled."""
-        return "tf.function"
-
     def end_test(self, clock: StepClock) -> Callable[[], object]:
         """Return what says whether the limit is reached."""
         return clock.limit_reached
@@ -258,10 +254,7 @@ def measure_training(
         quality_name="accuracy",
         flops={"per_sample": float(6 * sum(products)), "method": METHOD},
         framework={
-            "layout": "channels last",
-            "compiled": training.compiled(),
             "loader": "none: bytes in host memory, shifted and flipped on the device",
-            "differs": ["Keras' own layers, with its momentum and epsilon of batch norm"],
             **framework,
         },
         parallel=options["parallel"] if several else None,

@@ -119,7 +119,9 @@ def _asks_else(analysis: Analysis) -> bool:
 
 
 def _without_answer(part: PagePart, answer: Any) -> PagePart | None:
-    """Return a part without the comparison that page one shows; null where it has no other."""
+    """Return a part without the comparison or the limits that page one shows; null where nothing is left."""
+    if part.name == "limits" and answer == list(part.view.devices) and not part.view.waits:
+        return part if any(device.rows for device in answer) else None
     if part.name != "compared" or not isinstance(answer, ComparedView):
         return part
     others = [each for each in part.view if each.comparison is not answer.comparison]

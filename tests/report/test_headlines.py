@@ -450,3 +450,13 @@ def test_no_headline_says_less_or_more_than_its_records_bear(session: str):
     assert len(answer_text(said).split()) <= MOST_WORDS
     assert 0 < len(page.one.chips) <= 4
     assert not [system.name for system in page.systems.all if COUNTED.search(system.name)]
+
+
+def test_a_chip_of_some_works_has_how_many_runs_they_are():
+    chips = {chip.name: chip.data for chip in asked("20261126-7ac9ad")[1].one.chips}
+    assert (chips["synthetic-data"], chips["scaled-down"]) == ({"count": 6, "of": 15}, {"count": 3, "of": 15})
+
+
+def test_what_limits_is_said_of_a_work_whose_steps_did_not_stall():
+    notes = {note.state: note.data for note in asked("20261126-6f810e")[1].one.answer.notes}
+    assert "12 devices" in notes["limits"]["work"]

@@ -28,11 +28,17 @@ def cores_of(record: Record) -> float | None:
 
 
 def limiting_shares(cells: Sequence[Cell]) -> Sentence:
-    """Return where a step goes in the work that computes least, and what a faster device would gain."""
+    """Return where a step goes in the work that computes least, and what a faster device would gain.
+
+    A step that stalled counts as computing where the device has no clock, so works with such are left out.
+    """
     trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
     known = [(breakdown, cell) for cell in trained if (breakdown := time_breakdown(cell)) is not None]
     if not known:
         return Sentence("limits-unknown" if trained or not cells else "limits-loader")
+    known = [each for each in known if not _has_stalled(each[1])]
+    if not known:
+        return Sentence("limits-stalled")
     parts, cell = min(known, key=lambda each: each[0].compute)
     several = len({(each.machine, each.trials[0].device_model) for each in trained}) > 1
     return Sentence(
@@ -44,6 +50,10 @@ def limiting_shares(cells: Sequence[Cell]) -> Sentence:
             "card": text.short_card(cell.trials[0].device_model) if several else "",
         },
     )
+
+
+def _has_stalled(cell: Cell) -> bool:
+    return any(found.name == "stalled" for trial in cell.trials for found in trial.causes)
 
 
 def repeat_line(analysis: Analysis) -> Sentence:

@@ -183,7 +183,10 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         picture=_limits_picture(rows),
         template="limits",
         table=devices,
-        notes=(Sentence("limits-sure", sure), Sentence("limits-use")),
+        notes=(
+            Sentence("limits-sure", sure),
+            Sentence("limits-use", {"held": any(device.rows for device in devices)}),
+        ),
         following=repeat_line(analysis),
         about={"device": devices[0].device},
     )

@@ -128,23 +128,31 @@ def _chips(
     analysis: Analysis, cells: Sequence[Cell], trials: Sequence[TrialResult], kind: str, missing: int
 ) -> Iterator[Chip]:
     """Yield what a reader must know of any answer: its data, its runs, and its software."""
-    if any(cell.key.data_source == "generated" for cell in cells):
-        yield Chip("stop", "generated-data", "workloads")
-    if any(cell.key.data_source == "synthetic" for cell in cells):
-        yield Chip("care", "synthetic-data", "workloads")
+    yield from _work_chips(cells)
     if analysis.question.kind == "sound" or analysis.question.by == "unit":
         yield from _box_chips(analysis)
     yield from _run_chips(trials, missing)
     if kind != "sound" and analysis.checks:
         state = analysis.checks[0].state
         yield Chip("good" if state == "sound" else "care", "card", "check", {"state": state})
-    if any(cell.key.weights == "random" for cell in cells):
-        yield Chip("care", "random-weights", "workloads")
-    if any(smaller_notes(cell) for cell in cells):
-        yield Chip("care", "scaled-down", "workloads")
     yield from _software_chips(cells)
     if cells and all(cell.key.data_source == "real" for cell in cells):
         yield Chip("good", "real-data")
+
+
+def _work_chips(cells: Sequence[Cell]) -> Iterator[Chip]:
+    """Yield what holds of the works of some runs, with how many of how many they are."""
+    of = sum(len(cell.trials) for cell in cells)
+    works = (
+        ("generated-data", [cell for cell in cells if cell.key.data_source == "generated"]),
+        ("synthetic-data", [cell for cell in cells if cell.key.data_source == "synthetic"]),
+        ("random-weights", [cell for cell in cells if cell.key.weights == "random"]),
+        ("scaled-down", [cell for cell in cells if smaller_notes(cell)]),
+    )
+    for name, found in works:
+        if found:
+            data = {"count": sum(len(cell.trials) for cell in found), "of": of}
+            yield Chip("stop" if name == "generated-data" else "care", name, "workloads", data)
 
 
 def _software_chips(cells: Sequence[Cell]) -> Iterator[Chip]:

@@ -59,14 +59,17 @@ def write(
 ) -> WrittenPage:
     """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
 
-    The table and the leading session's records are inside index.html, too, where they are few enough.
+    The table and the records of each session that is named are inside index.html, too, where they are few
+    enough.
     """
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
     inside: tuple[tuple[str, str], ...] = ()
     if csv:
         write_csv(analysis.on_record, out / "trials.csv")
-        inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), packed_records(analysis))
+        sessions = analysis.request.named or {trial.session for trial in analysis.leading_trials}
+        packed = [packed_records(analysis, session) for session in sessions]
+        inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), *packed)
     rendered = render(replace(page_of(analysis), inside=inside, gallery=gallery))
     for old in folder.glob("*.svg"):
         old.unlink()
@@ -82,16 +85,16 @@ def write(
     return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
 
 
-def packed_records(analysis: Analysis) -> tuple[str, bytes]:
-    """Return the leading session's records as an archive, the same bytes each time."""
+def packed_records(analysis: Analysis, session: str) -> tuple[str, bytes]:
+    """Return a session's records as an archive, the same bytes each time."""
     packed = BytesIO()
     with GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped, TarFile(fileobj=zipped, mode="w") as tar:
-        for record in (trial.record for trial in analysis.leading_trials):
+        for record in (trial.record for trial in analysis.on_record if trial.session == session):
             content = dump_json(record).encode()
             member = TarInfo(record_name(record.trial.id, record.attempt))
             member.size = len(content)
             tar.addfile(member, BytesIO(content))
-    return f"{analysis.lead}.tar.gz", packed.getvalue()
+    return f"{session}.tar.gz", packed.getvalue()
 
 
 def _files_inside(*files: tuple[str, bytes]) -> tuple[tuple[str, str], ...]:

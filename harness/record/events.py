@@ -10,14 +10,6 @@ from pathlib import Path
 from typing import Any
 
 FILE = "events.jsonl"
-MARKED_STAGES = ("valid", "checkpoint", "test")
-"""Stages other than training; each lasts from its event to the event of the next stage."""
-MOST_SPANS = 400
-"""The most spans of a trial that a record keeps."""
-
-Span = tuple[str, float, float]
-"""A phase's name, begin and end, in the machine's monotonic seconds."""
-
 _UNREADABLE = (ValueError, KeyError, TypeError, OverflowError)
 """What an event that is not of the form of its kind raises."""
 
@@ -69,32 +61,11 @@ def _advance(progress: Progress, event: dict[str, Any]) -> Progress:
 def read_segments(path: Path) -> tuple[tuple[float, float], ...]:
     """Begin and end of each measured training segment, in the machine's monotonic seconds."""
     segments = []
-    for event in _read_events(path, b'"segment"'):
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    for event in json_objects(line for line in lines if b'"segment"' in line):
         with suppress(*_UNREADABLE):
             segments.append((float(event["begin"]), float(event["end"])))
     return tuple(segments)
-
-
-def read_spans(path: Path) -> tuple[Span, ...]:
-    """Return the times of setup phases, validations, checkpoints and tests; older trials have none."""
-    spans: list[Span] = []
-    stage: tuple[str, float] | None = None
-    for event in _read_events(path, b'"phase"', b'"stage"'):
-        with suppress(*_UNREADABLE):
-            if event["event"] == "phase":
-                spans.append((str(event["name"]), float(event["begin"]), float(event["end"])))
-                continue
-            at = float(event["at"])
-            if stage is not None and stage[0] in MARKED_STAGES:
-                spans.append((*stage, at))
-            stage = str(event["stage"]), at
-    return tuple(spans[:MOST_SPANS])
-
-
-def _read_events(path: Path, *kinds: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the events of a file whose lines name one of the kinds."""
-    lines = path.read_bytes().splitlines() if path.is_file() else []
-    return json_objects(line for line in lines if any(kind in line for kind in kinds))
 
 
 def json_objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

@@ -238,8 +238,7 @@ ProductArithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
 class TimedPart(Model):
     """One operation timed again and again for seconds, with the samples in which a clock still settles.
 
-    A sample's rate is `call_amount` (operations of a product, bytes of a copy) times calls over its time. Its
-    phase in the telemetry has the operation's name, with the arithmetic behind it.
+    A sample's rate is `call_amount` (operations of a product, bytes of a copy) times calls over its time.
     """
 
     operation: Literal["product", "copy", "host-to-device", "device-to-host"]

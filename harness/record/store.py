@@ -204,6 +204,7 @@ RETIRED = (
     ("environment", "sif_sha256"),
     ("telemetry", "cpu", "temperature_c"),
     ("telemetry", "energy", "warning"),
+    ("telemetry", "phases"),
 )
 """Keys that records 2 had once, and that none has any more: nothing is worked out from them.
 

@@ -144,15 +144,6 @@ class Energy(Model):
     unknown_because: str | None = None
 
 
-class PhaseSpan(Model):
-    """A part of a trial that is no measured training: of its setup, a validation, a checkpoint, a test."""
-
-    name: Annotated[str, Field(max_length=40)]
-    """As the workload calls it: 'import', 'first_step', 'valid', 'test', …"""
-    begin: Annotated[float, Field(ge=0)]
-    end: Annotated[float, Field(ge=0)]
-
-
 class Telemetry(Model):
     """out/telemetry.jsonl, thinned: per sample below an hour, else per minute."""
 
@@ -166,8 +157,6 @@ class Telemetry(Model):
     """The middle of each value's time, for all traces alike."""
     windows: tuple[tuple[float, float], ...] = ()
     """The measured training segments."""
-    phases: Annotated[tuple[PhaseSpan, ...], Field(exclude_if=lambda phases: not phases)] = ()
-    """What else the trial did and when, as far as it was watched; empty in older records."""
     cards: tuple[CardTelemetry, ...] = ()
     cpu: CpuTelemetry = CpuTelemetry()
     energy: Energy = Energy(unknown_because="nothing was watched")

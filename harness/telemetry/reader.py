@@ -12,14 +12,13 @@ from typing import Any
 import numpy
 
 from harness.errors import RecordError
-from harness.record.events import Span, json_objects
+from harness.record.events import json_objects
 from harness.record.telemetry import (
     LEAST_INTERVALS,
     CardTelemetry,
     CpuTelemetry,
     Energy,
     OtherProcesses,
-    PhaseSpan,
     Telemetry,
     Trace,
     TraceStats,
@@ -64,12 +63,10 @@ Segments = Sequence[tuple[float, float]]
 """Begin and end of each measured training segment, in the machine's monotonic seconds."""
 
 
-def read_telemetry(
-    path: Path, segments: Segments = (), items: int | None = None, spans: Sequence[Span] = ()
-) -> Telemetry | None:
+def read_telemetry(path: Path, segments: Segments = (), items: int | None = None) -> Telemetry | None:
     """Return the telemetry of one trial, without lines that are cut short; None where nothing was sampled.
 
-    `items` are the training samples of the segments, for the energy of one; `spans` are its other phases.
+    `items` are the training samples of the segments, for the energy of one.
     Raises RecordError where the lines are not what the telemetry writes.
     """
     lines = list(json_objects(path.read_bytes().splitlines())) if path.is_file() else []
@@ -77,8 +74,7 @@ def read_telemetry(
     if not samples:
         return None
     try:
-        found = _thin_samples(lines[0], samples, lines[-1], segments, items)
-        return found.model_copy(update={"phases": _phases(lines[0]["began"], samples[-1]["t"], spans)})
+        return _thin_samples(lines[0], samples, lines[-1], segments, items)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise RecordError(
             f"{path.name} is not what the telemetry writes ({type(error).__name__})",
@@ -130,19 +126,6 @@ def _windows(head: Sample, segments: Segments, samples: Sequence[Sample]) -> lis
     began, until = head["began"], samples[-1]["t"]
     shifted = [(round(begin - began, 3), round(end - began, 3)) for begin, end in segments]
     return [(begin, end) for begin, end in shifted if end > begin and begin >= -1.0 and end <= until + 1.0]
-
-
-def _phases(began: float, until: float, spans: Sequence[Span]) -> tuple[PhaseSpan, ...]:
-    """Return the spans in the telemetry's own seconds, as far as it was there."""
-    shifted = [
-        (name, max(begin - began, 0.0), min(end - began, until))
-        for name, begin, end in sorted(spans, key=lambda span: span[1])
-    ]
-    return tuple(
-        PhaseSpan(name=name[:40], begin=round(begin, 3), end=round(end, 3))
-        for name, begin, end in shifted
-        if end > begin
-    )
 
 
 def _slots(samples: Sequence[Sample], seconds: float, cards: int) -> list[list[Sample]]:

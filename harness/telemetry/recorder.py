@@ -15,7 +15,7 @@ from harness.files import Files
 from harness.probe.system import sees_processes
 from harness.record import Record, finding
 from harness.record.events import FILE as EVENTS
-from harness.record.events import read_segments, read_spans
+from harness.record.events import read_segments
 from harness.telemetry import reader, sampler
 
 FILE = "telemetry.jsonl"
@@ -82,8 +82,7 @@ def add_telemetry(record: Record, work: Path) -> Record:
     # Of several nodes the first alone is watched, and the samples are of all.
     items = record.measurement.window.samples if record.measurement and record.nodes == 1 else None
     try:
-        events = work / "out" / EVENTS
-        telemetry = reader.read_telemetry(path, read_segments(events), items, read_spans(events))
+        telemetry = reader.read_telemetry(path, read_segments(work / "out" / EVENTS), items)
     except RecordError as error:
         return record.model_copy(
             update={"warnings": (*record.warnings, finding("telemetry", why=str(error)[:400]))}

@@ -22,7 +22,7 @@ from harness.image.images import ImageFile, load_images
 from harness.image.lock import lock_disagreements, lock_packages
 from harness.plan import plan_file
 from harness.record import Measurement, store
-from harness.record.events import Follower, read_segments, read_spans
+from harness.record.events import Follower, read_segments
 from harness.record.published.cards import load_cards
 from harness.record.published.claim import ClaimFile
 from harness.record.result import Reported
@@ -116,13 +116,12 @@ def note_of_a_start(root: Path) -> None:
     assert all(begun.started.name for begun, _ in runner.read_attempts(root, "*"))
 
 
-SPANS = ((1010.5, 1020.5),), 100, (("valid", 1020.5, 1023.0),)
+SEGMENTS = ((1010.5, 1020.5),), 100
 
 
 def follow(root: Path) -> None:
     Follower(root / "events.jsonl").look()
     read_segments(root / "events.jsonl")
-    read_spans(root / "events.jsonl")
 
 
 class HostileFile(NamedTuple):
@@ -171,7 +170,7 @@ def files() -> dict[str, HostileFile]:
             telemetry(),
             json_lines,
             (),
-            lambda root: reader.read_telemetry(root / reader.FILE, *SPANS),
+            lambda root: reader.read_telemetry(root / reader.FILE, *SEGMENTS),
         ),
         ("started.json", note, json_files, (runner.InFlight,), note_of_a_start),
     )

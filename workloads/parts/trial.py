@@ -115,7 +115,7 @@ class TrialProcess(object):
     def stage(self, name):
         """Say which part of the work has begun: the one before it has ended."""
         self.stage_now = name
-        self.event("stage", stage=name, at=time.perf_counter())
+        self.event("stage", stage=name)
 
     @contextlib.contextmanager
     def phase(self, name):
@@ -126,10 +126,7 @@ class TrialProcess(object):
 
     def phase_took(self, name, seconds):
         """Note a part of the setup that was timed elsewhere and ends now."""
-        # The machine's monotonic clock, so that a phase can be marked in the telemetry.
-        end = time.perf_counter()
         self.phases.append({"name": name, "seconds": seconds})
-        self.event("phase", name=name, seconds=round(seconds, 6), begin=end - seconds, end=end)
 
     def event(self, kind, **fields):
         """Append one line to `events.jsonl`; a reader may follow it."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.errors import RecordError
 from harness.record import Trace
-from harness.record.events import read_segments, read_spans
+from harness.record.events import read_segments
 from harness.telemetry.reader import read_telemetry
 from tests.helpers.card_traces import TRACES
 from tests.helpers.fake_clock import replay
@@ -72,41 +72,6 @@ def test_segments_are_read_from_the_events_of_a_trial(tmp_path):
     )
     assert read_segments(path) == ((1.5, 2.5),)
     assert read_segments(tmp_path / "none") == ()
-
-
-def test_phases_are_read_from_the_events_of_a_trial_and_stages_beside_the_training_until_the_next(tmp_path):
-    path = tmp_path / "events.jsonl"
-    lines: list[dict[str, object]] = [
-        {"event": "phase", "name": "first_step", "seconds": 2.0, "begin": 3.0, "end": 5.0},
-        {"event": "phase", "name": "told no time", "seconds": 2.0},
-        {"event": "stage", "stage": "train", "at": 5.0},
-        {"event": "stage", "stage": "valid", "at": 9.0},
-        {"event": "stage", "stage": "checkpoint", "at": 10.0},
-        {"event": "stage", "stage": "train", "at": 11.0},
-        {"event": "stage", "stage": "test", "at": "soon"},
-        {"event": "stage", "stage": "test", "at": 14.0},
-    ]
-    path.write_text("\n".join([*map(json.dumps, lines), '["stage"]', '{"event": "stage", "st']))
-    phases = (("first_step", 3.0, 5.0), ("valid", 9.0, 10.0), ("checkpoint", 10.0, 11.0))
-    assert read_spans(path) == phases, "the test was never over"
-
-
-def test_phases_stand_in_the_telemetry_s_own_seconds_as_far_as_it_was_there(tmp_path):
-    path = tmp_path / "telemetry.jsonl"
-    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 100.0, "cards": []}
-    lines = [{"t": float(t), "cpu": {"utilization_percent": 50.0}, "cards": []} for t in range(11)]
-    path.write_text("\n".join(map(json.dumps, [head, *lines])))
-    told = [
-        ("valid", 104.0, 106.25),
-        ("import", 98.5, 102.0),
-        ("before it", 90.0, 99.0),
-        ("test", 109.0, 130.0),
-        ("never", float("nan"), float("nan")),
-    ]
-    found = read_telemetry(path, spans=told)
-    assert found is not None
-    kept = [(phase.name, phase.begin, phase.end) for phase in found.phases]
-    assert kept == [("import", 0.0, 2.0), ("valid", 4.0, 6.25), ("test", 9.0, 10.0)]
 
 
 @given(st.lists(st.none() | st.floats(-1e6, 1e6), max_size=200), st.sampled_from([1.0, 0.1, 0.01]))

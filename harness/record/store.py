@@ -202,7 +202,7 @@ RETIRED = (
     ("failure", "log_tail"),
     ("machine", "links"),
     ("environment", "sif_sha256"),
-    ("telemetry", "cpu", "temperature_c"),
+    ("telemetry", "cpu"),
     ("telemetry", "energy", "warning"),
     ("telemetry", "phases"),
 )

@@ -110,15 +110,6 @@ class CardTelemetry(Model):
     energy_joules: float | None = None
 
 
-class CpuTelemetry(Model):
-    """The whole processor, also as other processes used it."""
-
-    utilization_percent: TraceStats | None = None
-    mhz: TraceStats | None = None
-    memory_used_bytes: TraceStats | None = None
-    load: TraceStats | None = None
-
-
 LEAST_INTERVALS = 20
 """The fewest samples of a window: at an edge between two, changing power is read as its mean.
 
@@ -158,7 +149,6 @@ class Telemetry(Model):
     windows: tuple[tuple[float, float], ...] = ()
     """The measured training segments."""
     cards: tuple[CardTelemetry, ...] = ()
-    cpu: CpuTelemetry = CpuTelemetry()
     energy: Energy = Energy(unknown_because="nothing was watched")
     others_unknown_because: str | None = None
     missing: dict[str, str] = {}

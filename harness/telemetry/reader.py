@@ -16,7 +16,6 @@ from harness.record.events import json_objects
 from harness.record.telemetry import (
     LEAST_INTERVALS,
     CardTelemetry,
-    CpuTelemetry,
     Energy,
     OtherProcesses,
     Telemetry,
@@ -34,14 +33,12 @@ VALUES_KEPT = 8000
 _SCALES = {
     "sm_mhz": 1.0,
     "memory_mhz": 1.0,
-    "mhz": 1.0,
     "temperature_c": 0.1,
     "memory_temperature_c": 0.1,
     "fan_percent": 1.0,
     "power_watts": 0.1,
     "utilization_percent": 0.1,
     "memory_used_bytes": 2.0**20,
-    "load": 0.01,
 }
 BAND = 0.05
 WITHHOLD_ABOVE = 0.10
@@ -53,10 +50,6 @@ LONGEST_GAP = 5.0
 TimedValues = Sequence[tuple[float, float]]
 """(seconds, value), in order of time."""
 Windows = Sequence[tuple[float, float]]
-
-_CARD_TRACES, _CPU_TRACES = (
-    tuple(name for name in model.model_fields if name in _SCALES) for model in (CardTelemetry, CpuTelemetry)
-)
 
 Sample = dict[str, Any]
 Segments = Sequence[tuple[float, float]]
@@ -89,9 +82,8 @@ def _thin_samples(
     seconds, count = samples[-1]["t"], len(head["cards"])
     missing = last.get("missing", {})
     unwatched = head["source"] != "none" and not count
-    cpu = [{"t": sample["t"], **sample["cpu"]} for sample in samples]
     series = [_card_samples(samples, index) for index in range(count)]
-    slots = _slots(cpu, seconds, count)
+    slots = _slots(samples, seconds, count)
     cards = tuple(
         _card_record(described, one, _slots(one, seconds, count), windows)
         for described, one in zip(head["cards"], series, strict=True)
@@ -105,7 +97,6 @@ def _thin_samples(
         times=Trace.from_values([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
         windows=tuple(windows),
         cards=cards,
-        cpu=CpuTelemetry(**_traces(slots, _CPU_TRACES)),
         energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be identified"))
         if unwatched
         else _energy(series, windows, items),
@@ -137,10 +128,6 @@ def _slots(samples: Sequence[Sample], seconds: float, cards: int) -> list[list[S
     return list(minutes.values())
 
 
-def _traces(slots: Sequence[Sequence[Sample]], names: Sequence[str]) -> dict[str, TraceStats | None]:
-    return {name: _trace(slots, name) for name in names}
-
-
 def _trace(slots: Sequence[Sequence[Sample]], name: str) -> TraceStats | None:
     values_by_slot = [_values(slot, name) for slot in slots]
     if not any(values_by_slot):
@@ -165,7 +152,7 @@ def _card_record(
         index=described["index"],
         unit=described.get("unit"),
         name=described.get("name"),
-        **_traces(slots, _CARD_TRACES),
+        **{name: _trace(slots, name) for name in _SCALES},
         limited_share=_limited_shares(series, windows),
         reasons_share=_reason_shares(inside),
         performance_states=_state_shares(inside),

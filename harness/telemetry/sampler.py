@@ -1,4 +1,4 @@
-"""Samples the devices and the processor once a second into a file of JSON lines, in a process of its own.
+"""Samples the devices once a second into a file of JSON lines, in a process of its own.
 
     python -m harness.telemetry.sampler OUT_FILE --kind cuda --cards GPU-… --pids 123 --parent 99
 
@@ -25,7 +25,6 @@ import psutil
 
 from harness.device_kinds import DEVICE_KINDS, DeviceKind
 from harness.gpu import MAKERS
-from harness.probe.system import load_average
 
 SLOW_EVERY = 10
 """Link width, limits and memory errors change seldom: read at the edges and at every tenth sample."""
@@ -33,55 +32,30 @@ SILENT_SAMPLES = 3
 """Samples without a value of any card after which its driver is taken for gone."""
 
 
-class Processor:
-    """Return the use of the whole machine's processor and memory by all processes; null is unknown."""
-
-    def __init__(self) -> None:
-        psutil.cpu_percent()
-
-    def sample(self) -> dict[str, Any]:
-        """Return the values of now; utilisation is over the time since the last sample."""
-        memory = psutil.virtual_memory()
-        return {
-            "utilization_percent": psutil.cpu_percent(),
-            "mhz": _mhz(),
-            "memory_used_bytes": memory.total - memory.available,
-            "load": load_average(),
-        }
-
-
-def _mhz() -> float | None:
-    with suppress(OSError, NotImplementedError):
-        clock = psutil.cpu_freq()
-        return round(clock.current, 1) if clock and clock.current else None
-    return None
-
-
 class Sampler:
-    """Asks one source of cards, and the processor."""
+    """Asks one source of cards."""
 
-    def __init__(self, cards: Any, cpu: Any, ours: TrialProcesses) -> None:
+    def __init__(self, cards: Any, ours: TrialProcesses) -> None:
         self.cards = cards
-        self.cpu = cpu
         self.ours = ours
         self.taken = 0
         self._silent = 0
         self.gone: str | None = None
 
     def sample(self, seconds: float, *, edge: bool) -> dict[str, Any]:
-        """Return one line: the processor's values, and each card's, or null once the driver is gone."""
-        cpu, cards = self.cpu.sample(), None
+        """Return one line: each card's values, or null once the driver is gone."""
+        cards = None
         if self.gone is None:
             cards = self._cards(edge or self.taken % SLOW_EVERY == 0)
             self._notice(cards)
         self.taken += 1
-        return {"t": round(seconds, 3), "cpu": cpu, "cards": cards}
+        return {"t": round(seconds, 3), "cards": cards}
 
     def _cards(self, slow: bool) -> list[dict[str, Any]]:
         try:
             sampled: list[dict[str, Any]] = self.cards.sample(self.ours, slow)
         except Exception as error:
-            # Whatever a driver's library does, the processor is still to be read, and the file to be ended.
+            # Whatever a driver's library does, the file is still to be ended.
             self.cards.missing.setdefault("sampling", type(error).__name__)
             return [{} for _ in self.cards.described]
         return sampled
@@ -229,7 +203,7 @@ def _words(text: str) -> list[str]:
 
 def options(arguments: list[str]) -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(description="Sample devices and processor into a file of JSON lines.")
+    parser = argparse.ArgumentParser(description="Sample devices into a file of JSON lines.")
     parser.add_argument("out")
     parser.add_argument("--interval", type=float, default=1.0)
     parser.add_argument("--kind", choices=tuple(DEVICE_KINDS), default="cpu")
@@ -253,7 +227,7 @@ def main(arguments: list[str]) -> int:
     cards = find_cards(given.kind, given.cards)
     try:
         with Path(given.out).open("w", encoding="utf-8") as out:
-            sample_until_end(out, Sampler(cards, Processor(), ours), given.interval, ending)
+            sample_until_end(out, Sampler(cards, ours), given.interval, ending)
     except OSError as error:
         sys.stderr.write(f"telemetry: {error}\n")
         return 1

@@ -37,13 +37,6 @@ class TraceClock(Clock):
         driver.at = 0
 
 
-class OnlyCpu:
-    """A processor that tells nothing."""
-
-    def sample(self) -> dict[str, Any]:
-        return {"utilization_percent": None}
-
-
 class Family:
     """Which process ids are the trial's."""
 
@@ -83,7 +76,7 @@ def watch(cards: Any, path: Path, clock: Clock, *own: int, seconds: int = SECOND
     """Writes to `path` what cards tell on a clock, beside a trial of the processes `own`."""
     ending = AfterSeconds(seconds)
     with path.open("w") as out:
-        sampler.sample_until_end(out, sampler.Sampler(cards, OnlyCpu(), Family(*own)), 1.0, ending, clock)
+        sampler.sample_until_end(out, sampler.Sampler(cards, Family(*own)), 1.0, ending, clock)
 
 
 def replay(trace: CardTrace, path: Path) -> None:

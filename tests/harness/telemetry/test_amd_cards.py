@@ -10,7 +10,7 @@ import pytest
 from harness.files import Files, unit_hash
 from harness.gpu import amd
 from harness.telemetry import sampler
-from tests.helpers.fake_clock import Family, OnlyCpu
+from tests.helpers.fake_clock import Family
 from tests.helpers.machines import tree
 
 
@@ -50,7 +50,7 @@ def test_a_healthy_card_s_values_come_from_the_kernel_s_files_and_what_they_lack
     kernel(tmp_path, {"current_compute_partition": "SPX", "ras/umc_err_count": "ue: 1\nce: 3"})
     (tmp_path / "sys/class/drm/card1/device/ras/gfx_err_count").write_text("ue: 0\nce: 4")
     cards = amd.AmdCards([], str(tmp_path))
-    watched = sampler.Sampler(cards, OnlyCpu(), Family(100))
+    watched = sampler.Sampler(cards, Family(100))
     (card,) = watched.sample(0, edge=False)["cards"]
     assert (card["ecc_uncorrected"], card["ecc_corrected"]) == (1, 7)
     assert (card["power_watts"], card["sm_mhz"], card["utilization_percent"]) == (250.0, 1900.0, 97)

@@ -36,11 +36,11 @@ def test_lines_that_the_telemetry_would_not_write_are_refused_by_name(tmp_path):
 
 def test_above_an_hour_each_minute_keeps_its_mean_least_and_most(tmp_path):
     path = tmp_path / "telemetry.jsonl"
-    head = {"telemetry": 1, "source": "none", "interval_seconds": 1.0, "began": 0.0, "cards": []}
-    lines = [{"t": float(t), "cpu": {"utilization_percent": float(t % 60)}, "cards": []} for t in range(7200)]
+    head = {"telemetry": 1, "source": "nvml", "interval_seconds": 1.0, "began": 0.0, "cards": [{"index": 0}]}
+    lines = [{"t": float(t), "cards": [{"utilization_percent": float(t % 60)}]} for t in range(7200)]
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
     found = read_telemetry(path)
-    busy = found.cpu.utilization_percent
+    busy = found.cards[0].utilization_percent
     assert (found.seconds_per_value, busy.mean.count) == (60.0, 120)
     assert (busy.mean.values()[5], busy.least.values()[5], busy.most.values()[5]) == (29.5, 0.0, 59.0)
     assert found.times.values()[1] == pytest.approx(89.5)
@@ -56,7 +56,7 @@ def test_what_held_a_card_just_after_its_window_is_nothing_of_the_window(tmp_pat
         held = {"power": 0.5 if t >= 13 else 0.0}
         return {"limited_seconds": held, "reasons": reasons, "temperature_c": 46.0 + t}
 
-    lines = [{"t": float(t), "cpu": {}, "cards": [card(t)]} for t in range(16)]
+    lines = [{"t": float(t), "cards": [card(t)]} for t in range(16)]
     path.write_text("\n".join(map(json.dumps, [head, *lines])))
     (found,) = read_telemetry(path, ((9.01, 12.01),)).cards
     assert found.limited_share == {"power": pytest.approx(0.5 * 0.01 / 3, abs=1e-5)}

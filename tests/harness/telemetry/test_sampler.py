@@ -17,7 +17,7 @@ from tests.helpers import ROOT
 PROGRAM = (sys.executable, "-m", sampler.__name__)
 
 
-def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(tmp_path):
+def test_the_program_watches_until_it_is_told_to_stop(tmp_path):
     path = tmp_path / "telemetry.jsonl"
     began = time.monotonic()
     process = subprocess.Popen([*PROGRAM, path, "--interval", "0.2", "--pids", str(os.getpid())])
@@ -28,10 +28,7 @@ def test_the_program_watches_this_machine_s_processor_until_it_is_told_to_stop(t
     assert process.wait(10) == 0
     found = read_telemetry(path, ((began, time.monotonic() - 0.1),), 1)
     assert (found.source, found.ended) == ("none", "stopped")
-    busy = [value for value in found.cpu.utilization_percent.mean.values() if value is not None]
-    assert busy
-    assert all(0 <= value <= 100 for value in busy)
-    assert found.cpu.memory_used_bytes.mean.values()[0] > 2**20
+    assert found.samples >= 4 and found.times.values() == sorted(found.times.values())
     assert found.energy.joules is None
     assert found.energy.unknown_because
 

@@ -195,7 +195,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "the telemetry was cut short after {seconds:.0f} s",
             "card {card} reported neither its clock nor its power nor its use",
         ),
-        "changed": ("changed within the session", "{what} changed within the session: {before} → {after}"),
     },
     ("note", "nobody"): {
         "own-window": (

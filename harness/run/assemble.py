@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +21,6 @@ from harness.record import (
     SCHEMA,
     Environment,
     Failure,
-    Finding,
     Harness,
     Load,
     Machine,
@@ -31,7 +30,6 @@ from harness.record import (
     Reported,
     Session,
     TrialSpec,
-    finding,
     store,
 )
 from harness.record.strict_model import Moment
@@ -261,37 +259,6 @@ def judge_record(record: Record) -> Record:
     return record.model_copy(update={"summary": judge_trial(record)})
 
 
-def change_findings(earlier: Iterable[Record], record: Record) -> tuple[Finding, ...]:
-    """Return what differs from the stack's first measured trial of the workload, with both values."""
-    asked = record.trial.asked
-    alike = (
-        each
-        for each in earlier
-        if each.measurement
-        and (each.trial.asked.workload, each.trial.asked.stack) == (asked.workload, asked.stack)
-    )
-    first = min(alike, key=lambda each: each.started_at, default=record)
-    before, after = _stack_facts(first), _stack_facts(record)
-    return tuple(
-        finding("changed", what=name[:80], before=str(before[name])[:120], after=str(after[name])[:120])
-        for name in before
-        if name in after and before[name] != after[name]
-    )
-
-
-def _stack_facts(record: Record) -> dict[str, str | None]:
-    measurement = record.measurement
-    if measurement is None:
-        return {}
-    return {
-        "image": record.environment.image_id,
-        "kernel": record.machine.kernel,
-        f"data {measurement.data.name}": measurement.data.sha256,
-        **{f"version of {name}": version for name, version in measurement.versions.items()},
-        **{f"driver of GPU {gpu.index}": gpu.driver for gpu in record.machine.gpus},
-    }
-
-
 SayLine = Callable[[str], None]
 
 SAID_LINES = 6
@@ -305,22 +272,16 @@ def conclude_attempt(
     exit: Exit,
     say: SayLine,
     *,
-    earlier: Iterable[Record],
     wall_seconds: float,
 ) -> Record:
-    """Write the record of an attempt that took `wall_seconds`; raises as store.write_record does.
-
-    `earlier` are the session's records by now.
-    """
+    """Write the record of an attempt that took `wall_seconds`; raises as store.write_record does."""
     environment = started.environment
     lock = environment.lock_sha256
     locked = _locked_packages(root, environment.image, lock) if lock else None
     out = work / "out"
     made = assemble_record(started, exit, out, wall_seconds=wall_seconds, locked=locked)
     recorder.stop_sampling(work)
-    watched = recorder.add_telemetry(made, work)
-    found = change_findings(earlier, watched)
-    record = judge_record(watched.model_copy(update={"warnings": (*watched.warnings, *found)}))
+    record = judge_record(recorder.add_telemetry(made, work))
     store.write_record(root, opened, record)
     # The log's end is shown to the user; no record has it, since it may name folders and people.
     last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]

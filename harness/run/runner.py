@@ -344,7 +344,6 @@ def _finish_attempt(
         work,
         exit,
         watcher.say,
-        earlier=[stored.record for stored in store.session_records(ready.root, opened)],
         wall_seconds=time.monotonic() - began,
     )
     if begun.handle is not None and exit.cause != GONE.cause:

@@ -37,7 +37,7 @@ def hostile() -> list[Record]:
 
 def _said() -> tuple[Finding, ...]:
     words = (BREAKOUT, "javascript:alert(4)")
-    return tuple(finding("changed", what=each, before=SCRIPT, after=RIGHT_TO_LEFT) for each in words)
+    return tuple(finding("unwatched", why=f"{each} {SCRIPT} {RIGHT_TO_LEFT}") for each in words)
 
 
 def odd_numbers() -> list[Record]:

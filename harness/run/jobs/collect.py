@@ -118,7 +118,6 @@ class _Home:
             attempt.work,
             exit,
             say,
-            earlier=self.records,
             wall_seconds=max(0.0, elapsed.total_seconds()),
         )
         self.records.append(record)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.record import DeviceUsed, Gpu, Load, OtherProcesses, Record, finding
+from harness.record import DeviceUsed, Finding, Gpu, Load, OtherProcesses, Record, finding
 from harness.record.store import Stored
 from harness.summary.device_checks import (
     machine_findings,
@@ -68,7 +68,7 @@ def seen(**told: Any) -> Record:
 LIMITED, UNLOCKED = {"power_limit_default_watts": 350.0}, {"clocks_locked": True}
 FAR, OWN = machine(gpu(numa_node=1)), build.environment(engine="venv", pinned=False)
 SET = machine(gpu(power_limit_watts=450.0, power_limit_default_watts=450.0))
-CHANGED = finding("changed", what="data cifar-100", before="a", after="b")
+OF_TOMORROW = Finding(name="of-tomorrow", severity="warn")
 UNREAD = finding("telemetry", why="telemetry.jsonl is not what the telemetry writes")
 
 
@@ -129,7 +129,7 @@ UNREAD = finding("telemetry", why="telemetry.jsonl is not what the telemetry wri
         (record(load=Load()), "valid", ""),
         (record(seen=telemetry(missing={"cards": "the driver stopped answering"})), "warn", "driver-gone"),
         (record(seen=telemetry(missing={"0.power": "NVMLError_GpuIsLost"})), "invalid", "driver-gone"),
-        (record(warnings=(CHANGED,)), "warn", "changed"),
+        (record(warnings=(OF_TOMORROW,)), "warn", "of-tomorrow"),
         (record(warnings=(UNREAD,)), "valid", ""),
         (record(telemetry=None), "warn", "unwatched"),
         (record(on=machine(gpu(**UNLOCKED)), telemetry=None), "invalid", "locked-clocks unwatched"),

@@ -1,21 +1,16 @@
 """A plan that is deliberately spoiled is caught by name, in every case.
 
-Runs of the workloads are real, and spoiled by a script around them. Records of sessions are constructed.
+Runs of the workloads are real, and spoiled by a script around them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.record import Measurement, Record, finding
-from harness.run import assemble
+from harness.record import Measurement
 from harness.summary.statistics import summarise
-from tests.helpers import records_builder as build
-from tests.helpers.records_watched import record
-from tests.helpers.trial_tables import trials_of
 from tests.helpers.workload_runner import WORKLOADS, run, tiny_language_model, tiny_resnet
 
 ASIDE = {"short-window", "generated-data", "stalled"}
@@ -112,24 +107,3 @@ def test_a_loss_that_is_not_finite_ends_the_trial_with_that_word(tmp_path):
     assert ended.measurement is None
     assert ended.failed.reason == "not-finite"
     assert "the training loss is" in ended.failed.message
-
-
-def after_a_clean_one(**places: Any) -> Record:
-    """The second trial of a session, changed in these places, as a run would write it."""
-    second = build.changed(record(repeat=2), **places)
-    warnings = assemble.change_findings((record(repeat=1),), second)
-    return assemble.judge_record(second.model_copy(update={"warnings": warnings}))
-
-
-def test_a_data_set_that_was_swapped_within_a_session_is_named_with_both_hashes():
-    swapped = after_a_clean_one(measurement__data__sha256="f" * 64)
-    changed = finding("changed", what="data constructed", before="d" * 64, after="f" * 64)
-    assert (swapped.summary.verdict, swapped.summary.causes) == ("warn", (changed,))
-    assert len({trial.key for trial in trials_of([record(repeat=1), swapped])}) == 2
-
-
-def test_another_image_under_the_same_name_is_named_with_both_ids():
-    found = after_a_clean_one(environment__image_id=f"sha256:{'2' * 64}")
-    ids = {"before": f"sha256:{'1' * 64}", "after": f"sha256:{'2' * 64}"}
-    changed = finding("changed", what="image", **ids)
-    assert (found.summary.verdict, found.summary.causes) == ("warn", (changed,))

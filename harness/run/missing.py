@@ -2,8 +2,6 @@
 
 Planned batch sizes double. Where one does not fit, the gap below it is halved down to steps of 8, or of 1
 below 16, each try a fresh process of full length. What then fits is tried in every further repeat.
-
-A plan that asks for one batch or what fits has it halved instead, until a trial ends.
 """
 
 from __future__ import annotations
@@ -26,25 +24,13 @@ def grow_sweeps(session: Session, records: Iterable[Record]) -> Session:
     """Return the session with the batch sizes that its sweeps need next, or itself."""
     last_of = last_attempts(records)
     ids = {trial.id for trial in session.trials}
-    halving = session.plan in HALVING
-    groups = _group_by_sweep(session.trials) if halving else _sweeps(session.trials)
     new = [
         trial
-        for group in groups.values()
-        for trial in (_halve_batch if halving else _next_tries)(group, last_of)
+        for sweep in _sweeps(session.trials).values()
+        for trial in _next_tries(sweep, last_of)
         if trial.id not in ids
     ]
     return session.model_copy(update={"trials": (*session.trials, *new)}) if new else session
-
-
-def replaced_trials(session: Session, records: Sequence[Record]) -> frozenset[str]:
-    """Return the ids of trials whose batch did not fit and was replaced by a smaller one that did."""
-    fitting = {sweep_key(record.trial) for record in records if record.measurement}
-    return frozenset(
-        record.trial.id
-        for record in records
-        if session.plan in HALVING and ran_out_of_memory(record) and sweep_key(record.trial) in fitting
-    )
 
 
 def is_between_batches(trial: TrialSpec, planned: Iterable[TrialSpec]) -> bool:
@@ -57,28 +43,13 @@ def _batch_size(trial: TrialSpec) -> int:
     return trial.asked.variant.batch_size
 
 
-def _group_by_sweep(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
+def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     groups: dict[str, list[TrialSpec]] = {}
     for trial in trials:
         groups.setdefault(sweep_key(trial), []).append(trial)
-    return groups
-
-
-def _sweeps(trials: Iterable[TrialSpec]) -> dict[str, list[TrialSpec]]:
     return {
-        key: group
-        for key, group in _group_by_sweep(trials).items()
-        if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
+        key: group for key, group in groups.items() if len(set(map(_batch_size, group))) >= FEWEST_BATCH_SIZES
     }
-
-
-def _halve_batch(group: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
-    """Return every repeat in half the smallest batch, where that did not fit."""
-    smallest = min(map(_batch_size, group))
-    tried = [trial for trial in group if _batch_size(trial) == smallest]
-    if smallest == 1 or not any(ran_out_of_memory(last_of.get(trial.id)) for trial in tried):
-        return []
-    return [_resize_trial(trial, smallest // 2) for trial in tried]
 
 
 def _next_tries(sweep: Sequence[TrialSpec], last_of: Mapping[str, Record]) -> list[TrialSpec]:
@@ -130,10 +101,6 @@ def _resize_trial(trial: TrialSpec, size: int) -> TrialSpec:
     )
 
 
-HALVING = ("card",)
-"""Plans that ask for one batch or what fits: they are about the card, and a batch too large is no result."""
-
-
 ATTEMPTS = 3
 """How often one line of `run` tries a trial that the machinery failed."""
 
@@ -157,7 +124,7 @@ def missing_trials(
     """Return what a session still lacks: trials that never ended, or that failed by the machinery's fault.
 
     A trial's own failure is a result; with `retry`, or where `again` has its id, it is missing too. A batch
-    above one that did not fit is not tried, nor that batch again where it is halved.
+    above one that did not fit is not tried.
     """
     last_of = last_attempts(records)
     spared = {trial.id for trial, _ in _untried_trials(session, last_of)}
@@ -173,12 +140,7 @@ def missing_trials(
 
 
 def list_untried(session: Session, records: Iterable[Record]) -> Session:
-    """Return the session with a line in its list for the batches not tried, above one that did not fit.
-
-    A batch that was halved has no line: a smaller one replaces it.
-    """
-    if session.plan in HALVING:
-        return session
+    """Return the session with a line in its list for the batches not tried, above one that did not fit."""
     spared = ((trial.asked.variant, size) for trial, size in _untried_trials(session, last_attempts(records)))
     counts = Counter(
         (f"{variant.model} {variant.precision} above batch {size}", f"batch {size} did not fit")
@@ -198,14 +160,13 @@ def last_attempts(records: Iterable[Record]) -> dict[str, Record]:
 def _untried_trials(session: Session, last_of: Mapping[str, Record]) -> Iterator[tuple[TrialSpec, int]]:
     """Yield trials never run whose sweep has a smaller batch that did not fit, each with that batch."""
     limits: dict[str, int] = {}
-    again = session.plan in HALVING
     for record in last_of.values():
         if ran_out_of_memory(record):
             key, batch_size = sweep_key(record.trial), record.trial.asked.variant.batch_size
             limits[key] = min(batch_size, limits.get(key, batch_size))
     for trial in session.trials if limits else ():
         limit = limits.get(sweep_key(trial))
-        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size + again > limit:
+        if limit is not None and trial.id not in last_of and trial.asked.variant.batch_size > limit:
             yield trial, limit
 
 

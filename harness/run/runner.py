@@ -183,8 +183,7 @@ def _run_outcome(ready: ReadyRun, opened: Session, ran: list[Record]) -> Outcome
     if not left:
         session.close_session(ready.root, opened)
         shutil.rmtree(store.clone_state_folder(ready.root) / "cache" / opened.id, ignore_errors=True)
-    replaced = missing.replaced_trials(opened, records)
-    failed = sum(record.status == "failed" and record.trial.id not in replaced for record in ran)
+    failed = sum(record.status == "failed" for record in ran)
     fault = repeated_fault(ran)
     return Outcome(opened, len(ran), failed, left, complete=not left, fault=fault)
 

@@ -101,7 +101,6 @@ PURPOSES = {
     "card-flips": _check("flips", at=lambda second: 0.8 if second // 15 % 2 else 1.0),
     "card-differs": _check("differs", differing=3),
     "card-unknown": _check("unknown", card="Constructed Card B"),
-    "card-small": _check("small", fits=64),
     "card-published": Purpose("sound", Case("check-published", _check_published, session=CHECKED)),
     "two-stacks": Purpose("faster", Case("two-stacks", _two_stacks)),
     "failed": Purpose("failed", Case("failed", _all_failed)),

@@ -10,12 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.record import TrialSpec
-from harness.run import missing
-from harness.run.missing import missing_trials
 from tests.fake_cuda.fake_cuda import LIMIT
 from tests.helpers import TESTS
-from tests.helpers import records_builder as build
-from tests.helpers.bundled import session_of
 from tests.helpers.workload_runner import (
     FRAMEWORKS,
     PYTHON,
@@ -105,28 +101,13 @@ def test_a_card_is_checked_in_every_arithmetic_over_its_link_and_in_its_memory(t
     assert {"product fp8", "replay bf16", "copy", "device-to-host", "memory pattern"} < names
 
 
-def test_the_one_batch_of_plan_card_is_halved_where_it_does_not_fit_until_it_is_measured(
-    tmp_path, monkeypatch
-):
-    asked = tiny_classifier(device="cuda", precision="amp-fp16", batch_size=16, layout="channels_last")
+@pytest.mark.parametrize(("batch_size", "fits"), [(16, False), (4, True)])
+def test_a_batch_that_does_not_fit_fails_by_that_name(tmp_path, monkeypatch, batch_size, fits):
+    precise = {"precision": "amp-fp16", "layout": "channels_last"}
+    asked = tiny_classifier(device="cuda", batch_size=batch_size, **precise)
     monkeypatch.setenv(LIMIT, "120000")
-    on = build.machine("Constructed Card", label="card")
-    session = session_of([build.record(asked, None, on=on, failure=build.out_of_memory())], "f" * 64)
-    session = session.model_copy(update={"plan": "card"})
-    tried, records = {}, []
-    while left := missing_trials(session, records):
-        one = left[0].trial
-        folder = tmp_path / str(one.asked.variant.batch_size)
-        folder.mkdir()
-        ended = on_fake(folder, one)
-        tried[one.asked.variant.batch_size] = (
-            ended.failed.reason if ended.failure else ended.measured.window.steps
-        )
-        failure = build.out_of_memory() if ended.failure else None
-        records.append(build.record(one, ended.measurement, on=on, failure=failure))
-        session = missing.grow_sweeps(session, records)
-    assert tried == {16: "out-of-memory", 8: "out-of-memory", 4: 5}
-    assert len(missing.replaced_trials(session, records)) == 2
+    ended = on_fake(tmp_path, asked)
+    assert (ended.measured.window.steps if fits else ended.failed.reason) == (5 if fits else "out-of-memory")
 
 
 def test_a_compiled_decoder_is_compiled_on_a_gpu_before_its_window(tmp_path):

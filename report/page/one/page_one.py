@@ -13,7 +13,6 @@ from report.claims.matching import smaller_notes
 from report.compare.card_units import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, faster, holds, limits, reach, sound, unanswered
-from report.page.one.sound import too_large
 from report.page.values import AnswerPage, Chip, PageOne, Quantity, Sentence, Source, SystemRuns, Systems
 from report.trials.key import grouped_by
 from report.trials.trial import TrialResult
@@ -111,9 +110,7 @@ def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResu
     beside = (trial for trial in analysis.on_record if (trial.machine, trial.session) in sessions)
     attempts = sorted((*analysis.leading_trials, *beside), key=lambda trial: trial.record.attempt)
     last = {(trial.session, trial.record.trial.id): trial for trial in attempts}
-    halved = {trial.path for trial in too_large(analysis.own)}
-    counted = (trial for trial in last.values() if trial.path not in halved)
-    return sorted(counted, key=lambda trial: trial.session != analysis.lead)
+    return sorted(last.values(), key=lambda trial: trial.session != analysis.lead)
 
 
 # Chips

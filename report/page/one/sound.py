@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.record import Finding, Gpu
@@ -11,14 +11,13 @@ from report import text
 from report.analysis import Analysis
 from report.charts.curves import CurveLine, CurvePanel, Curves
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
-from report.compare.card_check import PLANS, CheckedCard, CheckedSpeed, gpu_of
+from report.compare.card_check import CheckedCard, CheckedSpeed, gpu_of
 from report.compare.card_units import BoxCards
 from report.expected.published_speeds import COMPILED
 from report.page.filters import figure_text
 from report.page.pictures import rows_picture
 from report.page.values import AnswerPage, Chip, NamedSystem, Picture, Sentence, Systems
 from report.trials.ceilings import GEMM
-from report.trials.trial import TrialResult
 
 LABELS = {"copy": "Memory copy", "host": "Host to device", "device": "Device to host", "all": "All-reduce"}
 KEY = (
@@ -47,8 +46,6 @@ class CardCheckView:
     """Whether the rows are the medians of all cards, which are slow together."""
     gpu: Gpu | None
     """What the driver says of the card."""
-    halved: Mapping[str, tuple[int, int]]
-    """By a network's model the batch that was asked for and did not fit, and the one that did."""
 
     @property
     def cap(self) -> Finding | None:
@@ -100,24 +97,7 @@ def viewed(analysis: Analysis) -> CardCheckView:
         analysis.box,
         together,
         gpu_of(card.longest),
-        _halved_batches(analysis.own),
     )
-
-
-def too_large(trials: Sequence[TrialResult]) -> tuple[TrialResult, ...]:
-    """Return the trials whose batch the plan halved until it fitted: no failures of a check."""
-    of_check = [trial for trial in trials if trial.record.plan in PLANS[:2]]
-    fitted = {(trial.session, trial.key.model) for trial in of_check if not trial.failure}
-    tried = [trial for trial in of_check if (trial.session, trial.key.model) in fitted]
-    return tuple(one for one in tried if one.failure and one.failure.reason == "out-of-memory")
-
-
-def _halved_batches(trials: Sequence[TrialResult]) -> dict[str, tuple[int, int]]:
-    found = {}
-    for model in sorted({trial.key.model for trial in too_large(trials)}):
-        batches = [trial.key.batch_size for trial in trials if trial.key.model == model]
-        found[model] = max(batches), min(batches)
-    return found
 
 
 def page(analysis: Analysis, systems: Systems) -> AnswerPage:
@@ -195,10 +175,6 @@ def _chips(view: CardCheckView) -> Iterator[Chip]:
         yield Chip("care", "no-licence", "check")
     if cap := view.cap:
         yield Chip("care", "power-cap", "check", {"share": cap.data.get("share")})
-    for one in view.rows:
-        if batches := view.halved.get(one.name.partition(":")[0]):
-            data = {"name": label_speed(one.name), "asked": batches[0], "batch": batches[1]}
-            yield Chip("care", "halved", "check", data)
     yield Chip("care", "minutes", "check", {"seconds": card.load[-1][0] if card.load else 0.0})
     if not card.differences:
         yield Chip("good", "same-bits", "check", {"replays": card.replays, "short": card.too_short})

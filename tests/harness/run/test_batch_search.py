@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.record import Limit, Memory, Record, Session, TrialSpec
 from harness.run import missing
-from harness.run.missing import list_untried, missing_trials
+from harness.run.missing import missing_trials
 from tests.helpers import records_builder as build
 from tests.helpers.bundled import session_of
 
@@ -119,27 +119,10 @@ def test_a_search_waits_until_what_lies_below_the_out_of_memory_limit_has_been_t
     assert missing.grow_sweeps(planned, records) is planned
 
 
-@pytest.mark.parametrize(("capacity", "tried"), [(256, [256]), (100, [256, 128, 64]), (0, [2, 1])], ids=str)
-def test_plan_card_halves_its_one_batch_until_it_fits_in_every_repeat(capacity, tried):
-    planned = opened(sized(tried[0]), sized(tried[0], repeat=2)).model_copy(update={"plan": "card"})
-    session, records = climbed(planned, lambda batch: batch <= capacity)
-    assert list(dict.fromkeys(t.asked.variant.batch_size for t in session.trials)) == tried
-    fitting = {tried[-1]} if capacity else set()
-    assert sizes(records, 1) == sizes(records, 2) == fitting
-    failed = {record.trial.id for record in records if record.failure}
-    assert missing.replaced_trials(session, records) == (failed if capacity else set())
-    assert missing_trials(session, records) == ()
-    assert list_untried(session, records).left_out == ()
-
-
-def test_the_one_batch_of_another_plan_is_not_halved_and_tried_in_each_repeat():
+def test_one_batch_that_does_not_fit_is_neither_halved_nor_tried_less_than_in_each_repeat():
     other = opened(sized(256), sized(256, repeat=2))
     session, records = climbed(other, lambda batch: batch <= 100)
-    assert session is other
-    assert (len(missing_trials(session, records)), missing.replaced_trials(session, records)) == (
-        1,
-        frozenset(),
-    )
+    assert session is other and len(missing_trials(session, records)) == 1
 
 
 def test_a_batch_size_of_a_search_is_known_by_its_sweep_and_by_nothing_else():

@@ -62,15 +62,6 @@ def test_notes_and_the_next_step_stand_below_the_table(name: str):
     assert 2 <= len(one.answer.notes) <= 3 and one.answer.following.data["commands"]
 
 
-def test_a_batch_that_was_halved_until_it_fitted_is_said_and_no_failed_trial():
-    chips = {chip.name: chip.data for chip in page("card-small").one.chips}
-    assert chips["halved"] == {"name": "ResNet-50, amp-fp16", "batch": 64, "asked": 256}
-    assert "failed" not in chips and "halved" not in {chip.name for chip in page("card-sound").one.chips}
-    assert "ResNet-50, amp-fp16 in batch 64: 256 does not fit" in written("card-small").html.read_text(
-        "utf-8"
-    )
-
-
 def test_a_network_stands_beside_the_card_s_published_figures_with_their_number_and_what_differs():
     rows = page("card-published").one.answer.table.rows
     (network,) = (of for of in rows if of.name.startswith("resnet50"))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from harness.data.datasets import CHEST_XRAY, DATASETS, find_presence
 from harness.doctor.diagnosis import diagnosis_lines, examine_surroundings
 from harness.doctor.surroundings import (
     DataNeed,
     Diagnosis,
-    PlanNeeds,
     Surroundings,
-    reach_hosts,
 )
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
 from harness.machine import read_load
@@ -60,15 +57,12 @@ def diagnose(root: Path, settings: Settings) -> LineDiagnosis:
 
 def diagnose_line(setup: RunSetup) -> LineDiagnosis:
     """Look at everything that a line needs here, and choose its trials."""
-    around, data = look_around(setup), data_needs(setup)
-    chosen, refusal, needs = None, None, None
+    chosen, refusal = None, None
     try:
         chosen = choose_trials(setup)
-        if not around.in_the_way:
-            needs = PlanNeeds(setup.plan.name, 0 if is_built(setup) else setup.image.build_bytes)
     except GpudynoError as error:
         refusal = error
-    around = replace(around, load=read_load(), data=data, answered=reach_hosts(_addresses(data)), needs=needs)
+    around = replace(look_around(setup), load=read_load(), data=data_needs(setup), plan=setup.plan.name)
     return LineDiagnosis(examine_surroundings(around), chosen, refusal)
 
 
@@ -78,7 +72,6 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
     folders = data_folders(setup.settings, setup.root)
     needs = []
     for name in chain.from_iterable(run_setup.data_names(setup.plan, kind)):
-        made_here = name == CHEST_XRAY
         copies = [
             find_presence(name, folder) for folder in (folders.own, folders.cache) if folder is not None
         ]
@@ -87,19 +80,11 @@ def data_needs(setup: RunSetup) -> tuple[DataNeed, ...]:
             DataNeed(
                 name=name,
                 at_hand=any(copy.state == "complete" for copy in copies),
-                download_bytes=0 if made_here else DATASETS[name].download_bytes,
-                may_be_generated=not made_here and (setup.plan.generated_data or name.startswith("weights-")),
+                download_bytes=0 if name == CHEST_XRAY else DATASETS[name].download_bytes,
                 problem=f"data: '{corrupt.file}' is not what its hash says: {corrupt.why}" if corrupt else "",
             )
         )
     return tuple(needs)
-
-
-def _addresses(needs: tuple[DataNeed, ...]) -> tuple[str, ...]:
-    """Return the first address of each data set that is missing, one a host."""
-    fetched = [need.name for need in needs if not need.at_hand and need.name != CHEST_XRAY]
-    first = [DATASETS[name].downloads[0].urls[0] for name in fetched]
-    return tuple({urlsplit(url).hostname: url for url in reversed(first)}.values())
 
 
 def is_built(setup: RunSetup) -> bool:

@@ -16,7 +16,6 @@ from harness.doctor.surroundings import (
 from harness.engine.cdi import ALL_CARDS, CDI_REMEDY
 from harness.engine.facts import PODMAN_GIVES_GPUS, EngineFacts
 from harness.engines import ENGINES
-from harness.errors import NoNetwork
 from harness.image.images import ANOTHER_FRAMEWORK
 from harness.record import Gpu
 from harness.record.finding import finding_label, finding_remedy, finding_sentence
@@ -241,17 +240,15 @@ def _memory(around: Surroundings) -> Iterator[Diagnosis]:
 
 
 def _disks(around: Surroundings) -> Iterator[Diagnosis]:
-    image_bytes = around.needs.build_bytes if around.needs else 0
     disks = list(around.disks)
     if engine := around.engine:
         title = f"{ENGINES[engine.name].title}'s storage"
-        disks.append(Disk(title, None, engine.data_root_free_bytes, holds_image=True))
+        disks.append(Disk(title, None, engine.data_root_free_bytes))
     for disk in disks:
         if disk.free_bytes is None:
             continue
         shown = f"disk for {disk.what}: {format_bytes(disk.free_bytes)} free"
         # Whether an image and data have room, is said by what makes and fetches them.
-        needed = image_bytes if disk.holds_image else 0
         if disk.read_only:
             yield problem(
                 f"disk for {disk.what}: '{disk.folder}' cannot be written to", "see its mount and owner"
@@ -259,15 +256,13 @@ def _disks(around: Surroundings) -> Iterator[Diagnosis]:
         elif disk.free_bytes < FULL_BYTES:
             place = f"in '{disk.folder}'" if disk.folder else "there"
             yield problem(f"{shown}, and a session needs {format_bytes(FULL_BYTES)}", f"make room {place}")
-        elif disk.free_bytes < needed + SPARE_BYTES:
-            yield warn(shown, f"the plan needs up to {format_bytes(needed)} and should leave some")
+        elif disk.free_bytes < SPARE_BYTES:
+            yield warn(shown, f"a plan should leave {format_bytes(SPARE_BYTES)}")
         else:
             yield ok(shown)
 
 
 def _data(around: Surroundings) -> Iterator[Diagnosis]:
-    build = f"invoke build --plan {around.needs.plan}" if around.needs else "invoke build"
-    missing = [need for need in around.data if not need.at_hand]
     for need in around.data:
         if need.problem:
             yield problem(need.problem, "remove or correct the file; GPUDYNO_DATA names the folder")
@@ -275,22 +270,6 @@ def _data(around: Surroundings) -> Iterator[Diagnosis]:
             yield ok(f"data: {need.name} is at hand")
         else:
             fetched = f" ({format_bytes(need.download_bytes)})" if need.download_bytes else ""
-            how = BRING_XRAYS if need.name == CHEST_XRAY else f"`{build}` fetches it"
+            fetching = f"`invoke build --plan {around.plan}` fetches it"
+            how = BRING_XRAYS if need.name == CHEST_XRAY else fetching
             yield warn(f"data: {need.name}{fetched} is not at hand", how)
-    met = [error for error in around.answered.values() if error is not None]
-    shut = next((error for error in met if not isinstance(error, NoNetwork)), None)
-    if shut is not None:
-        yield problem(f"network: {shut.problem}", shut.remedy)
-    elif len(met) < len(around.answered):
-        yield ok(f"network: {len(around.answered) - len(met)} of {len(around.answered)} data hosts answer")
-    elif met and missing:
-        fake = all(need.may_be_generated for need in missing)
-        kinds = {
-            "random weights" if need.name.startswith("weights-") else "generated data" for need in missing
-        }
-        instead = f"{' and '.join(sorted(kinds))} will stand in" if fake else "data is missing"
-        yield Diagnosis(
-            "warn" if fake else "problem",
-            f"network: {met[0].problem}, and {instead}",
-            f"{met[0].remedy}, or put the data into a folder and name it with GPUDYNO_DATA",
-        )

@@ -1,14 +1,11 @@
-"""What surrounds a run on this machine, for `invoke doctor`: disks, ways to the cards, hosts that answer."""
+"""What surrounds a run on this machine, for `invoke doctor`: disks, ways to the cards, data at hand."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Literal
 
 from harness.engine.facts import EngineFacts
@@ -16,7 +13,6 @@ from harness.errors import MachineError
 from harness.files import Files
 from harness.gpu.cuda_start import NOT_TRIED, CudaStart
 from harness.machine.devices import Selection
-from harness.network import Offline, request_url
 from harness.record import Load, Machine
 
 
@@ -27,7 +23,6 @@ class Disk:
     what: str
     folder: Path | None
     free_bytes: int | None
-    holds_image: bool = False
     read_only: bool = False
 
 
@@ -57,27 +52,6 @@ def older_rocm_warning(files: Files, base: str) -> str:
     return f"this host has ROCm {host[0]}, and its driver may be too old for the image's ROCm {wanted[1]}"
 
 
-def reach_hosts(urls: Sequence[str], *, seconds: float = 3.0) -> dict[str, MachineError | None]:
-    """Return for each address why it cannot be reached, null where it answers; all are asked at once."""
-    met: dict[str, MachineError | None] = {url: Offline(f"{url} gives no answer") for url in urls}
-
-    def ask_host(url: str) -> None:
-        try:
-            request_url(url, connect_seconds=seconds, read_seconds=seconds).close()
-            met[url] = None
-        except MachineError as error:
-            met[url] = error
-
-    # A name server that never answers holds its thread for long; as a daemon nobody waits for it.
-    threads = [Thread(target=ask_host, args=(url,), daemon=True) for url in urls]
-    for thread in threads:
-        thread.start()
-    until = time.monotonic() + 2 * seconds
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    return dict(met)
-
-
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One thing that was looked at; `remedy` says what to do where it is not well."""
@@ -99,17 +73,7 @@ class DataNeed:
     name: str
     at_hand: bool
     download_bytes: int = 0
-    may_be_generated: bool = False
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanNeeds:
-    """What a plan takes of this machine's disks beside its data."""
-
-    plan: str
-    build_bytes: int = 0
-    """What its environment takes; 0 where that is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +99,5 @@ class Surroundings:
     """In a container of the image."""
     disks: tuple[Disk, ...] = ()
     data: tuple[DataNeed, ...] = ()
-    answered: Mapping[str, MachineError | None] = field(default_factory=dict)
-    """Why each address that has data cannot be reached; null where it answers."""
-    needs: PlanNeeds | None = None
-    """What its plan takes; null where that is not known."""
+    plan: str = ""
+    """The plan that reads the data."""

@@ -61,15 +61,15 @@ def look_around(setup: RunSetup) -> Surroundings:
         cuda_inside=container.start_cuda(setup.image, device_request(selection))
         if container and selection.kind == "cuda" and not met
         else NOT_TRIED,
-        disks=written_disks(setup.root, holds_image=container is None),
+        disks=written_disks(setup.root),
     )
 
 
-def written_disks(root: Path, *, holds_image: bool = False) -> tuple[Disk, ...]:
-    """Return where a line writes: the clone, with environments where no engine holds them, data and state."""
+def written_disks(root: Path) -> tuple[Disk, ...]:
+    """Return where a line writes: the clone, data and state."""
     data, state = default_folder(), user_state_folder()
     return (
-        Disk("this clone", root, free_bytes(root), holds_image, read_only=not is_writable(root)),
+        Disk("this clone", root, free_bytes(root), read_only=not is_writable(root)),
         Disk("data", data, free_bytes(data)),
         Disk("this user's state", state, free_bytes(state), read_only=not is_writable(state)),
     )

@@ -17,7 +17,6 @@ from harness.doctor.surroundings import (
     DataNeed,
     Disk,
     Node,
-    PlanNeeds,
     Surroundings,
     device_files,
     older_rocm_warning,
@@ -30,7 +29,6 @@ from harness.gpu import nvidia
 from harness.gpu.cuda_start import CudaStart
 from harness.image.images import load_images
 from harness.machine import select_devices
-from harness.network import Offline
 from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT
@@ -44,7 +42,6 @@ CARD = Gpu(
     power_limit_watts=450, power_limit_default_watts=450, pcie_width=16, pcie_width_max=16, persistence=True,
 )  # fmt: skip
 DOCKER = replace(FACTS, version="27.1.1", data_root_free_bytes=200 * GIB)
-PLAN = PlanNeeds("quick", build_bytes=8 * GIB)
 
 
 def around(*cards: Gpu, engine: EngineFacts | None = DOCKER, **more) -> Surroundings:
@@ -68,8 +65,7 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
             CARD,
             disks=(Disk("results", ROOT, 50 * GIB),),
             data=(DataNeed("cifar-100", True), DataNeed("wikitext-2", False, 4 * 2**20)),
-            answered={"a": None, "b": Offline("b cannot be reached")},
-            needs=PLAN,
+            plan="quick",
         )
     )
     assert "problem" not in levels(said).values()
@@ -84,7 +80,6 @@ def test_a_machine_that_has_everything_is_ready_and_told_in_full():
         "ok      data: cifar-100 is at hand",
         "warning data: wikitext-2 (4 MiB) is not at hand",
         "        → `invoke build --plan quick` fetches it",
-        "ok      network: 1 of 2 data hosts answer",
     ]
 
 
@@ -221,31 +216,13 @@ def test_a_machine_s_state_that_spoils_figures_is_warned_of(machine, load_now, w
             "not start in a container: cuInit: no",
         ),
         ({"data": (DataNeed("cifar-100", False, problem="'train' is corrupt"),)}, "'train' is corrupt"),
-        (
-            {"data": (DataNeed("cifar-100", False, 1),), "answered": {"a": Offline("a cannot be reached")}},
-            "a cannot be reached, and data is missing",
-        ),
     ],
 )
 def test_what_stands_in_the_way_makes_the_machine_not_ready(more, words):
-    said = examine_surroundings(around(CARD, needs=PLAN, **more))
+    said = examine_surroundings(around(CARD, **more))
     assert found(said, words).level == "problem"
     assert found(said, words).remedy
     assert "problem" in levels(said).values()
-
-
-@pytest.mark.parametrize(
-    ("names", "instead"),
-    [
-        (["cifar-100"], "generated data"),
-        (["cifar-100", "weights-resnet18"], "generated data and random weights"),
-        (["weights-resnet18"], "random weights"),
-    ],
-)
-def test_without_a_network_what_stands_in_is_a_warning_and_called_by_its_name(names, instead):
-    needs = tuple(DataNeed(name, False, 1, may_be_generated=True) for name in names)
-    said = examine_surroundings(around(CARD, data=needs, answered={"a": Offline("a cannot be reached")}))
-    assert found(said, f"{instead} will stand in").level == "warn"
 
 
 def test_little_shared_memory_matters_only_without_a_container():
@@ -286,22 +263,8 @@ def test_a_disk_is_measured_where_the_folder_will_lie(tmp_path):
     assert free == pytest.approx(shutil.disk_usage(tmp_path).free, abs=GIB)
 
 
-@pytest.mark.parametrize(
-    ("met", "level", "words"),
-    [
-        (Offline("a cannot be reached", remedy="try again later"), "warn", "generated data will stand in"),
-        (MachineError("a: the proxy asks for a name (407)", remedy="write it"), "problem", "asks for a name"),
-    ],
-)
-def test_what_stands_in_the_way_of_data_is_told_with_its_remedy(met, level, words):
-    needs = (DataNeed("cifar-100", False, 1, may_be_generated=True),)
-    finding = found(examine_surroundings(around(data=needs, answered={"https://a/x": met})), words)
-    assert finding.level == level and finding.remedy.startswith(met.remedy)
-
-
 def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     refusal = doctor.diagnose(ROOT, Settings(plan="mission", engine="venv", device="cpu")).refusal
     assert "plan 'mission' has nothing for the device kind 'cpu'" in refusal.problem
     assert '`invoke plan --plan mission --card "RTX 4090"`' in refusal.remedy
@@ -310,7 +273,6 @@ def test_a_plan_that_has_nothing_for_this_device_stands_in_the_way_as_it_does_of
 def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, monkeypatch, capsys):
     state, full = tmp_path / "state", OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setenv("GPUDYNO_STATE", str(state))
-    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     monkeypatch.setattr(tempfile, "mkstemp", Mock(side_effect=full))
     asked = Settings(plan="card", engine="venv", device="cpu")
     finding = found(doctor.diagnose(ROOT, asked).problems, f"the disk is full: '{state}")
@@ -324,7 +286,6 @@ def test_doctor_and_plan_speak_with_a_full_disk_and_name_its_folder(tmp_path, mo
 
 def test_the_doctor_reads_the_machine_s_cards_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path))
-    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     readings: list[Files] = []
     monkeypatch.setattr(nvidia, "describe", lambda library, files: readings.append(files) or [])
     doctor.diagnose(ROOT, Settings(plan="card", engine="venv"))

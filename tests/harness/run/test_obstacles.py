@@ -38,7 +38,6 @@ def bare(tmp_path, monkeypatch):
     """No engine, no network, a Python that no lock names, and no other."""
     monkeypatch.setenv("GPUDYNO_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
-    monkeypatch.setattr(doctor, "reach_hosts", lambda hosts: {})
     version = SimpleNamespace(major=3, minor=99)
     monkeypatch.setattr(venv, "sys", SimpleNamespace(version_info=version, executable=sys.executable))
     has_torch = {sys.executable: "ModuleSpec(name='torch')", "/bin/true": ""}

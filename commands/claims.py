@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from commands import run as running
+from commands.judging_plan import judging_trials, variants_of
 from commands.plan import wrap_words
 from commands.prospects import device_prospects, target_device
 from commands.report import analyse_clone, own_fields
@@ -21,8 +22,7 @@ from harness.run.setup import RunSetup, prepare_for_cards, prepare_run
 from harness.settings import Settings
 from harness.units import format_duration, parse_seconds
 from report import text
-from report.claims.answers import Answer, Prospects, answers
-from report.claims.judging_plan import JudgingPlan, judging_trials, variants_of
+from report.claims.answers import Answer, JudgingPlan, Prospects, answers
 from report.expected.software_effect import read_software_effect
 from report.page import render
 from report.trials.key import grouped_by

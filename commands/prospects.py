@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from commands.judging_plan import (
+    TargetDevice,
+    Variants,
+    can_answer,
+    cards_of,
+    is_own_card,
+    judging_trials,
+    variants_of,
+)
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.images import ImageFile, choose_image, load_images
@@ -21,17 +30,7 @@ from harness.record import Claim, Cpu, DataSource, DeviceKind, Gpu, Machine, Rol
 from harness.record.published.cards import Card, card_family
 from harness.record.published.claim_set import claim_sides
 from report.analysis import Analysis
-from report.claims.answers import WAYS, Obstacle, Prospects, own_obstacle
-from report.claims.judging_plan import (
-    JudgingPlan,
-    TargetDevice,
-    Variants,
-    can_answer,
-    cards_of,
-    is_own_card,
-    judging_trials,
-    variants_of,
-)
+from report.claims.answers import WAYS, JudgingPlan, Obstacle, Prospects, own_obstacle
 from report.trials.key import FRAMEWORK
 
 

@@ -14,7 +14,6 @@ from typing import Literal
 from harness.record import Claim
 from harness.record.published.cards import Card
 from report.claims.judge import Judged, obstacles
-from report.claims.judging_plan import JudgingPlan
 from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
 from report.expected.software_effect import SoftwareEffect
@@ -49,6 +48,28 @@ WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 AnswerTerm = Literal["card", "software", "loader"]
 
 _LOADER = "data_mode"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingPlan:
+    """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
+
+    plan: str
+    seconds_by_trial: Mapping[str, float]
+    image: str | None = None
+    """The image that has to be asked for by name; null where the device's own serves."""
+    at_most: bool = False
+    """Whether a trial of unknown time counts with its time-out."""
+
+    @property
+    def line(self) -> str:
+        """Return the value of `--plan`, with the option that has to follow it."""
+        return f"{self.plan} --image {self.image}" if self.image else self.plan
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of all its trials."""
+        return sum(self.seconds_by_trial.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from harness.image.images import load_images
 from harness.plan import plan_file
 from harness.run.choice import choose_trials, narrow_plan
 from harness.settings import Settings
-from report.claims.judging_plan import JudgingPlan
+from report.claims.answers import JudgingPlan
 from tests.helpers import ROOT
 from tests.helpers.here import claims_here
 

@@ -8,14 +8,14 @@ from functools import cache
 
 import pytest
 
+from commands.judging_plan import TargetDevice
 from commands.prospects import device_prospects, find_prospects, plan_on_device, target_device
 from harness.plan import estimate, plan_file
 from harness.record import Claim, Cpu, TrialSpec
 from harness.run.setup import prepare_for_cards
 from harness.settings import Settings
 from report.analysis import AnalysisRequest, analyse
-from report.claims.answers import LADDER, Prospects
-from report.claims.judging_plan import JudgingPlan, TargetDevice
+from report.claims.answers import LADDER, JudgingPlan, Prospects
 from report.compare.batch_sweeps import FEWEST_BATCHES
 from report.metrics import CLAIMED
 from report.trials.key import grouped_by, key_of_asked

@@ -33,28 +33,6 @@ class TargetDevice:
     """Devices of it; a CPU's are processes, of which there may be any number."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgingPlan:
-    """A plan that would judge a claim here, and how long each of the trials takes that its verdict needs."""
-
-    plan: str
-    seconds_by_trial: Mapping[str, float]
-    image: str | None = None
-    """The image that has to be asked for by name; null where the device's own serves."""
-    at_most: bool = False
-    """Whether a trial of unknown time counts with its time-out."""
-
-    @property
-    def line(self) -> str:
-        """Return the value of `--plan`, with the option that has to follow it."""
-        return f"{self.plan} --image {self.image}" if self.image else self.plan
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds of all its trials."""
-        return sum(self.seconds_by_trial.values())
-
-
 def cards_of(claim: Claim) -> list[str]:
     """Return the cards that its sides name."""
     return sorted({side.card for side in claim_sides(claim) if side.card})

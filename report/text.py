@@ -35,13 +35,6 @@ def number(value: float | None, digits: int = 3) -> str:
     return grouped_digits(value, f".{min(places, 6)}f")
 
 
-def gibibytes(value: float) -> str:
-    """Bytes written as GiB, or as MiB below a tenth of one."""
-    if value < 0.1 * 2**30:
-        return f"{number(value / 2**20)} MiB"
-    return f"{number(value / 2**30)} GiB"
-
-
 def times(value: float) -> str:
     """A ratio, two decimals, from ten on three digits, below a tenth two: '1.62', '42.6', '0.0071'."""
     size = abs(value)

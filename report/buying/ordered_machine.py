@@ -101,6 +101,6 @@ def _shown(value: Any, field: str = "") -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if field.endswith("_bytes"):
-        return text.gibibytes(value)
+        return f"{text.number(value / 2**30)} GiB"
     unit = " W" if field.endswith("_watts") else ""
     return f"{value:g}{unit}" if isinstance(value, float) else str(value)

@@ -47,7 +47,8 @@ def can_answer(device: TargetDevice, claim: Claim, cards: Sequence[Card]) -> boo
     """Return whether a device can answer a claim: an absolute figure any, which the answer then names."""
     one_card = claim.card_class is not None or len(cards_of(claim)) < 2
     here = claim.kind == "absolute" or (one_card and is_own_card(claim, device, cards))
-    return here and claim.can_be_judged and CLAIMED[claim.metric].needs_run
+    # A count follows from data or code alone.
+    return here and claim.can_be_judged and CLAIMED[claim.metric].kind != "count"
 
 
 Variants = Mapping[PartialKey, Sequence[TrialSpec]]

@@ -49,11 +49,6 @@ class Metric:
         """Whether no hour of a machine changes it: each run is a replicate, whatever its block."""
         return self.kind in ("quality", "memory")
 
-    @property
-    def needs_run(self) -> bool:
-        """Whether a verdict needs a run on the reader's machine; else it follows from data or code alone."""
-        return self.kind != "count"
-
 
 TABLE = (
     Metric("seconds", "duration", "protocol_seconds", ("protocol_seconds",), "seconds"),

@@ -210,7 +210,7 @@ class TurnListener(Listener):
         """
         if not self._done:
             raise Failed("error", "it ended before its slices were done")
-        found = super().progress()._replace(witness=None)
+        found = super().progress()
         now, before = held_samples(self.reader.training.rows), self._held
         if self.given.get("per_step") or now is None or before is None:
             return found._replace(printed=None)
@@ -252,12 +252,10 @@ def _measured(
             }
         ],
         own={
-            "clock_ratio": found.witness,
             "printed_rate": found.printed and found.printed.value,
             "printed_unit": found.printed and found.printed.unit,
             "terminal": terminal,
             "metric": listener.reader.metric,
-            "processes_left": ended.left,
             **({"slices": listener.slices} if isinstance(listener, TurnListener) else {}),
         },
     )

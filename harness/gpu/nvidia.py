@@ -62,7 +62,7 @@ def _describe_device(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any
         getattr(nvml, "NVML_COMPUTEMODE_DEFAULT", None): "default",
         getattr(nvml, "NVML_COMPUTEMODE_PROHIBITED", None): "prohibited",
     }
-    persistence, display = ask("nvmlDeviceGetPersistenceMode"), ask("nvmlDeviceGetDisplayActive")
+    persistence = ask("nvmlDeviceGetPersistenceMode")
     bus = ask("nvmlDeviceGetPciInfo", read=lambda place: text(place.busId)[-12:].lower())
     cuda = query(nvml, "nvmlSystemGetCudaDriverVersion_v2")
     node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
@@ -94,7 +94,6 @@ def _describe_device(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any
         "compute_mode": None if mode is None else modes.get(mode, "exclusive"),
         "mig": _mig(nvml, ask, name, unit.parent),
         "persistence": None if persistence is None else persistence == switched,
-        "display_attached": None if display is None else display == switched,
         "pcie_generation": ask("nvmlDeviceGetCurrPcieLinkGeneration"),
         "pcie_width": ask("nvmlDeviceGetCurrPcieLinkWidth"),
         "pcie_generation_max": ask("nvmlDeviceGetMaxPcieLinkGeneration"),

@@ -30,14 +30,12 @@ def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
     threads = len(blocks) or os.cpu_count()
     counts = [float(count) for count in (threads, affinity, system.cpu_quota(files)) if count]
     sockets, cores = _topology(files, blocks)
-    kernel_khz = files.number(f"{_CPU}/cpu0/cpufreq/cpuinfo_max_freq")
     return {
         "model": " ".join(first.get("model name", "").split()) or _arm_model(files, blocks),
         "sockets": sockets,
         "cores": cores,
         "threads": threads,
         "usable": round(min(counts), 3) if counts else None,
-        "mhz_max": kernel_khz / 1000 if kernel_khz else None,
         "governor": _governor(files),
         "turbo": _turbo(files),
         "smt": _smt(files, cores, threads),

@@ -80,7 +80,6 @@ class Gpu(Model):
     compute_mode: Literal["default", "exclusive", "prohibited"] | None = None
     mig: str | None = None
     persistence: bool | None = None
-    display_attached: bool | None = None
     pcie_generation: int | None = None
     pcie_width: int | None = None
     pcie_generation_max: int | None = None
@@ -112,7 +111,6 @@ class Cpu(Model):
     threads: int | None = None
     usable: float | None = None
     """Logical CPUs this process may use, cgroup quota included."""
-    mhz_max: float | None = None
     governor: str | None = None
     turbo: bool | None = None
     smt: bool | None = None

@@ -141,7 +141,6 @@ class Flops(Model):
     method: str | None = None
     bytes_per_sample: Annotated[float, Field(gt=0)] | None = None
     """What the operations read and write, as if nothing were fused or cached: the memory moves less."""
-    bytes_method: str | None = None
 
 
 class KernelTime(Model):
@@ -171,14 +170,12 @@ class AllReduce(Model):
 class Rank(Model):
     """One of several processes, or one of several devices of a process, which have no clock of their own.
 
-    `seconds` and `samples` are of its own window, `forward_seconds` its median forward pass, in which no rank
-    waits for another.
+    `seconds` and `samples` are of its own window.
     """
 
     rank: Annotated[int, Field(ge=0)]
     samples: Annotated[int, Field(ge=1)] | None = None
     seconds: Annotated[float, Field(gt=0)] | None = None
-    forward_seconds: Annotated[float, Field(gt=0)] | None = None
     memory: Memory = Memory()
 
 
@@ -215,9 +212,6 @@ class ProgramRun(Model):
 class OwnProgramRun(Model):
     """A program of the user's own, as it was run."""
 
-    clock_ratio: Annotated[float, Field(gt=0)] | None = None
-    """The median of seconds between its lines, on our clock, over those of its own rate; null where it prints
-    none of steps."""
     printed_rate: Annotated[float, Field(gt=0)] | None = None
     """The median of the samples a second that it prints: a witness, and no figure of ours."""
     printed_unit: Literal["image", "token", "sample"] | None = None
@@ -225,8 +219,6 @@ class OwnProgramRun(Model):
     """Whether it was given a terminal, since it showed no progress in a pipe."""
     metric: Number | None = None
     """The last value that its user's pattern found."""
-    processes_left: Annotated[int, Field(ge=0)] = 0
-    """Processes that lived on when it had ended, and were ended."""
     slices: LeftOutIfNull[Annotated[int, Field(ge=1)]] = None
     """How many it was timed in, as it took turns on its device; null where it had that for itself."""
 
@@ -357,5 +349,4 @@ class Measurement(Model):
     """What the workload `card` measured before its window."""
     structure: dict[str, int] = {}
     """Counts that need no clock: parameters, trainable parameters, vocabulary, classes."""
-    warm_caches: bool | None = None
     notes: tuple[str, ...] = ()

@@ -205,6 +205,18 @@ RETIRED = (
     ("telemetry", "cpu"),
     ("telemetry", "energy", "warning"),
     ("telemetry", "phases"),
+    ("telemetry", "seconds_per_value"),
+    ("telemetry", "cards", "energy_joules"),
+    ("telemetry", "energy", "scope"),
+    ("telemetry", "energy", "samples"),
+    ("telemetry", "energy", "disagreement"),
+    ("machine", "cpu", "mhz_max"),
+    ("machine", "gpus", "display_attached"),
+    ("measurement", "ranks", "forward_seconds"),
+    ("measurement", "flops", "bytes_method"),
+    ("measurement", "warm_caches"),
+    ("measurement", "own", "clock_ratio"),
+    ("measurement", "own", "processes_left"),
 )
 """Keys that records 2 had once, and that none has any more: nothing is worked out from them.
 
@@ -216,11 +228,13 @@ reader here, of at most 40 lines, that is tested on a committed file of it.
 def drop_retired(raw: dict[str, Any]) -> None:
     """Take the keys that are retired away from the JSON of a record 2."""
     for *path, key in RETIRED:
-        part: Any = raw
+        parts: list[Any] = [raw]
         for name in path:
-            part = part.get(name) if isinstance(part, dict) else None
-        if isinstance(part, dict):
-            part.pop(key, None)
+            within = [part[name] for part in parts if isinstance(part, dict) and name in part]
+            parts = [each for part in within for each in (part if isinstance(part, list) else [part])]
+        for part in parts:
+            if isinstance(part, dict):
+                part.pop(key, None)
 
 
 class OtherSchema(RecordError):

@@ -107,7 +107,6 @@ class CardTelemetry(Model):
     """The highest seen: links rest at lower speed."""
     pcie_width: int | None = None
     start_temperature_c: float | None = None
-    energy_joules: float | None = None
 
 
 LEAST_INTERVALS = 20
@@ -123,13 +122,9 @@ class Energy(Model):
     joules: float | None = None
     joules_per_sample: float | None = None
     method: Literal["counter", "sampled power"] | None = None
-    scope: Literal["cards", "processor packages"] | None = None
     window_seconds: float | None = None
-    samples: int | None = None
     counter_joules: float | None = None
     sampled_joules: float | None = None
-    disagreement: float | None = None
-    """Sampled power ÷ counter − 1."""
     band: float | None = None
     """Systematic, relative, beside any statistical interval."""
     unknown_because: str | None = None
@@ -143,7 +138,6 @@ class Telemetry(Model):
     interval_seconds: Annotated[float, Field(gt=0)]
     seconds: Annotated[float, Field(ge=0)]
     samples: Annotated[int, Field(ge=0)]
-    seconds_per_value: Annotated[float, Field(gt=0)]
     times: Trace
     """The middle of each value's time, for all traces alike."""
     windows: tuple[tuple[float, float], ...] = ()

@@ -149,7 +149,7 @@ def energy_contradictions(record: Record) -> Iterator[str]:
     traces = [card.power_watts.mean.values() for card in telemetry.cards if card.power_watts]
     watts = [value for trace in traces for value in compress(trace, within) if value is not None]
     seconds = sum(end - begin for begin, end in windows)
-    if share.scope == "cards" and watts:
+    if watts:
         drawn = sum(watts) / len(watts) * seconds * len(traces)
         if abs(drawn / joules - 1) > ENERGY_APART:
             yield f"its energy is {joules:.4g} J, and its power gives {drawn:.4g} J"

@@ -93,11 +93,10 @@ def _thin_samples(
         interval_seconds=head["interval_seconds"],
         seconds=seconds,
         samples=len(samples),
-        seconds_per_value=head["interval_seconds"] if len(slots) == len(samples) else 60.0,
         times=Trace.from_values([fmean(sample["t"] for sample in slot) for slot in slots], 0.01),
         windows=tuple(windows),
         cards=cards,
-        energy=Energy(scope="cards", unknown_because=missing.get("cards", "no card could be identified"))
+        energy=Energy(unknown_because=missing.get("cards", "no card could be identified"))
         if unwatched
         else _energy(series, windows, items),
         others_unknown_because=head.get("others_unknown_because"),
@@ -167,9 +166,6 @@ def _card_record(
         pcie_generation=max(_values(series, "pcie_generation"), default=None),
         pcie_width=max(_values(series, "pcie_width"), default=None),
         start_temperature_c=next(iter(_values(series, "temperature_c")), None),
-        energy_joules=None
-        if any(_values(series, "mig"))
-        else trial_energy([_energy_readings(series)], windows, None).joules,
     )
 
 
@@ -250,7 +246,7 @@ def _energy_readings(series: Sequence[Sample]) -> EnergyReadings:
 
 def _energy(cards: Sequence[Sequence[Sample]], windows: Windows, items: int | None) -> Energy:
     if any(sample.get("mig") for series in cards for sample in series):
-        return Energy(scope="cards", unknown_because="a divided card's energy is not that of one slice")
+        return Energy(unknown_because="a divided card's energy is not that of one slice")
     return trial_energy([_energy_readings(series) for series in cards], windows, items)
 
 
@@ -302,13 +298,13 @@ def trial_energy(devices: Sequence[EnergyReadings], windows: Windows, items: int
     """
     seconds = sum(end - begin for begin, end in windows)
     samples = min((_count_inside(device.power or device.counter, windows) for device in devices), default=0)
-    told: dict[str, Any] = {"scope": "cards", "window_seconds": seconds, "samples": samples}
+    told: dict[str, Any] = {"window_seconds": seconds}
     if reason := _unmeasured_because(devices, windows, seconds, samples):
         return Energy(**told, unknown_because=reason)
     counted = _sum_known([counter_joules(device.counter, windows) for device in devices])
     sampled = _sum_known([sampled_joules(device.power, windows) for device in devices])
     apart = sampled / counted - 1 if counted and sampled is not None else None
-    told |= {"counter_joules": counted, "sampled_joules": sampled, "disagreement": apart}
+    told |= {"counter_joules": counted, "sampled_joules": sampled}
     joules = counted if counted is not None else sampled
     if joules is None or joules <= 0:
         why = "neither an energy counter nor power was reported throughout"

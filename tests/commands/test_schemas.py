@@ -71,7 +71,7 @@ def _with_retired(schema: dict[str, Any]) -> None:
         part = schema
         for name in path:
             kinds = part["properties"][name].get("anyOf", [part["properties"][name]])
-            part = _definition(schema, kinds[0]["$ref"].rpartition("/")[2])
+            part = _definition(schema, kinds[0].get("items", kinds[0])["$ref"].rpartition("/")[2])
         part["properties"][key] = {"description": "Retired: older records have it."}
 
 

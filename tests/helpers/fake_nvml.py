@@ -29,7 +29,6 @@ CARD = {
     "nvmlDeviceGetEnforcedPowerLimit": 450_000,
     "nvmlDeviceGetPowerManagementDefaultLimit": 450_000,
     "nvmlDeviceGetPersistenceMode": 1,
-    "nvmlDeviceGetDisplayActive": 0,
     "nvmlDeviceGetCurrPcieLinkGeneration": 4,
     "nvmlDeviceGetCurrPcieLinkWidth": 16,
     "nvmlDeviceGetMaxPcieLinkGeneration": 4,

@@ -43,7 +43,6 @@ def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> li
                 rank=n,
                 samples=60 * 32,
                 seconds=60 * step,
-                forward_seconds=step * (0.33 if n == 0 else 0.30),
                 memory=Memory(allocated_peak_bytes=(6 if n == 0 else 4) * GIB),
             )
             for n in range(gpus if gpus > 1 else 0)

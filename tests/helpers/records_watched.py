@@ -45,7 +45,6 @@ def gpu(**changes: Any) -> Gpu:
         "ecc": True,
         "mig": "off",
         "persistence": True,
-        "display_attached": False,
         "pcie_generation": 1,
         "pcie_width": 16,
         "pcie_generation_max": 4,
@@ -100,7 +99,6 @@ def telemetry(*cards: CardTelemetry, **changes: Any) -> Telemetry:
         "interval_seconds": 1.0,
         "seconds": 90.0,
         "samples": 91,
-        "seconds_per_value": 1.0,
         "times": Trace.from_values([float(second) for second in range(91)], 0.01),
         "windows": ((10.0, 80.0),),
         "cards": cards or (card(),),
@@ -178,9 +176,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
         joules=17_500.0,
         joules_per_sample=0.43 + 0.001 * record.trial.repeat,
         method="counter",
-        scope="cards",
         window_seconds=75.0,
-        samples=75,
         band=0.05,
     )
     found = telemetry(energy=energy)

@@ -66,8 +66,6 @@ class TrialProcess(object):
     def __init__(self, environ):
         self.data_folder = environ.get("GPUDYNO_DATA", "/data")
         self.out_folder = environ.get("GPUDYNO_OUT", "/out")
-        cache = environ.get("GPUDYNO_CACHE")
-        self.warm_caches = bool(os.listdir(cache)) if cache and os.path.isdir(cache) else None
         self.stage_now = "start"
         self.phases = []
         self.paused_seconds = 0.0
@@ -194,7 +192,6 @@ def main(run):
             workload_sha256=sources_sha256(),
             packages=packages(),
             phases=trial.phases,
-            warm_caches=trial.warm_caches,
         )
         trial.event("end")
         trial.succeed(measurement)

@@ -22,10 +22,6 @@ from parts.numerics.precision import PRECISIONS
 
 AGREEMENT = 1e-6
 METHOD = "torch FlopCounterMode on one training step, equal to the count by the layers' sizes"
-TRAFFIC = (
-    "values that each operation of forward, loss and backward reads and writes, times {size} bytes; without "
-    "the update, and as if nothing were fused or cached"
-)
 ALLOCATES = ("aten::empty", "aten::new_empty", "aten::empty_like", "aten::empty_strided")
 
 
@@ -114,7 +110,6 @@ def _agreement(counted: int, by_sizes: int, samples: int, values: int, size: int
         "per_sample": by_sizes / samples,
         "method": METHOD,
         "bytes_per_sample": values * size / samples,
-        "bytes_method": TRAFFIC.format(size=size),
     }
 
 

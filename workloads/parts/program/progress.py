@@ -239,8 +239,6 @@ class Progress(NamedTuple):
     steps: int
     printed: Printed | None
     """The median of the rates of samples that it prints; null where it prints none."""
-    witness: float | None
-    """The median of our clock's seconds over the program's own; null where it prints no rate of steps."""
 
 
 def progress_of(counter: Counter) -> Progress:
@@ -251,10 +249,8 @@ def progress_of(counter: Counter) -> Progress:
     together = max(1, round(statistics.median(row.steps for row in counter.rows)))
     stretches = join_rows(counter.rows)
     blocks = [seconds for rows in stretches for seconds in _equal_blocks(rows, together)]
-    printed = [(row, printed_rate(row.line)) for row in counter.rows]
-    rates = [(row, rate) for row, rate in printed if rate]
-    of_samples = [rate for _, rate in rates if rate.unit != "step"]
-    own = [(row.end - row.begin) / row.steps * rate.value for row, rate in rates if rate.unit == "step"]
+    rates = list(filter(None, (printed_rate(row.line) for row in counter.rows)))
+    of_samples = [rate for rate in rates if rate.unit != "step"]
     return Progress(
         blocks=blocks,
         together=together,
@@ -263,7 +259,6 @@ def progress_of(counter: Counter) -> Progress:
         printed=None
         if not of_samples
         else Printed(statistics.median(each.value for each in of_samples), of_samples[0].unit),
-        witness=statistics.median(own) if len(own) >= LEAST_ROWS else None,
     )
 
 

@@ -301,7 +301,6 @@ def _make_measurement(
             "command": command,
             "figure": program["figure"],
             "clock_ratio": found.witness,
-            "rows_left_out": found.left_out,
             "changed_itself": changed,
             "processes_left": ended.left,
         },

@@ -37,13 +37,12 @@ class Probe(Model):
 
 
 class LossScale(Model):
-    """How the loss was scaled. `history` holds (step, scale) at each change."""
+    """How the loss was scaled."""
 
     kind: Literal["static", "dynamic"]
     first: Number
     last: Number
     skipped_steps: int
-    history: tuple[tuple[int, Number], ...] = ()
 
 
 class PrecisionFound(Model):
@@ -201,8 +200,6 @@ class ProgramRun(Model):
     """Whether its steps are judged, or one figure a run, whose window is its own."""
     clock_ratio: Annotated[float, Field(gt=0)] | None = None
     """The median of seconds between its lines, on our clock, over its own; null where lines come too fast."""
-    rows_left_out: Annotated[int, Field(ge=0)] = 0
-    """Figures that it gave, and that the window does not hold."""
     changed_itself: bool = False
     """Whether it wrote to a file of its own source."""
     processes_left: Annotated[int, Field(ge=0)] = 0
@@ -265,13 +262,10 @@ class Replay(Model):
 class MemoryPattern(Model):
     """A pattern, other at every address, all written before any is read; the second pass turns its bits."""
 
-    free_bytes: Annotated[int, Field(ge=0)]
     tested_bytes: Annotated[int, Field(ge=1)]
     passes: Annotated[int, Field(ge=1)]
     wrong_words: Annotated[int, Field(ge=0)]
     """Words of 8 bytes each, in all passes."""
-    write_seconds: Seconds
-    read_seconds: Seconds
 
 
 class CardCheck(Model):

@@ -181,13 +181,7 @@ def convergence() -> list[Record]:
         ("amp-fp16", 0.07, 2.0, (0.790, 0.792, 0.788, 0.791, 0.789)),
         ("pure-bf16", 0.06, 1.0, (0.821, 0.823, 0.819)),
     )
-    scale = LossScale(
-        kind="dynamic",
-        first=65536,
-        last=512,
-        skipped_steps=7,
-        history=tuple((at, 65536 / 2**at) for at in range(1, 8)),
-    )
+    scale = LossScale(kind="dynamic", first=65536, last=512, skipped_steps=7)
     found: list[Record] = []
     for place, (precision, seconds, norm, ends) in enumerate(arms):
         made = series(

@@ -148,9 +148,7 @@ def watched(record: Record, *, waits: float = 0.12, host: float = 0.15, steps: i
         round(step * 1e6 * noise.gauss(1, 0.01) * (1.4 if place < cut else 1)) for place in range(steps)
     ]
     mixed = "fp16" in measured.precision.label
-    scale = LossScale(
-        kind="dynamic", first=65536, last=32768, skipped_steps=1, history=((0, 65536), (steps // 3, 32768))
-    )
+    scale = LossScale(kind="dynamic", first=65536, last=32768, skipped_steps=1)
     precision = measured.precision.model_copy(update={"loss_scale": scale if mixed else None})
     samples = measured.window.samples * steps // measured.window.steps
     window = Window(seconds=sum(series) / 1e6, steps=steps, samples=samples)

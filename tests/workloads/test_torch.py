@@ -107,13 +107,13 @@ trial_part.main(word_lm.run)
 """
 
 
-def test_a_dynamic_scale_drops_the_steps_that_overflow_and_says_which(tmp_path):
+def test_a_dynamic_scale_drops_the_steps_that_overflow_and_says_how_many(tmp_path):
     asked = tiny_language_model(
         precision="fp16-master", options={"loss_scale": "dynamic"}, limit={"steps": 25, "valid_batches": 0}
     )
     scale = run(tmp_path, asked, code=HIGH_SCALE).measured.precision.loss_scale
     assert scale.first == 2.0**32
-    assert scale.skipped_steps == len(scale.history) - 1 > 5
+    assert scale.skipped_steps > 5
     assert scale.last == 2.0 ** (32 - scale.skipped_steps)
 
 

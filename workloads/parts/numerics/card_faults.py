@@ -17,7 +17,6 @@ from torch import nn
 
 from parts.device import free_bytes, shares_host_memory
 from parts.numerics import precision
-from parts.timing.clock import stopwatch
 from parts.timing.operations import multiplication
 
 SEED = 48
@@ -145,33 +144,24 @@ def pattern_kept(device: torch.device, *, small: bool) -> dict[str, Any]:
     blocks = _blocks(device, words, max(1, int(wanted // (8 * words)) - 2))
     expected = torch.empty(words, dtype=torch.int64, device=device)
     wrong = torch.zeros((), dtype=torch.int64, device=device)
-    write_seconds = read_seconds = 0.0
     passes = 0
     for turned in (False, True):
         if passes and time.perf_counter() - began > PATTERN_SECONDS / 2:
             break
-        with stopwatch(device) as written:
-            for number, block in enumerate(blocks):
-                _pattern(block, number, turned)
-                if not passes and number % 8 == 7 and device.type == "cuda":
-                    torch.cuda.synchronize(device)
-                    if time.perf_counter() - began > PATTERN_SECONDS / 2:
-                        del blocks[number + 1 :]
-                        break
-        with stopwatch(device) as read:
-            for number, block in enumerate(blocks):
-                _pattern(expected, number, turned)
-                wrong += (block != expected).sum()
-        write_seconds, read_seconds = write_seconds + written[0], read_seconds + read[0]
+        for number, block in enumerate(blocks):
+            _pattern(block, number, turned)
+            if not passes and number % 8 == 7 and device.type == "cuda":
+                torch.cuda.synchronize(device)
+                if time.perf_counter() - began > PATTERN_SECONDS / 2:
+                    del blocks[number + 1 :]
+                    break
+        for number, block in enumerate(blocks):
+            _pattern(expected, number, turned)
+            wrong += (block != expected).sum()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         passes += 1
-    found = {
-        "free_bytes": free,
-        "tested_bytes": 8 * words * len(blocks),
-        "passes": passes,
-        "wrong_words": int(wrong),
-        "write_seconds": write_seconds,
-        "read_seconds": read_seconds,
-    }
+    found = {"tested_bytes": 8 * words * len(blocks), "passes": passes, "wrong_words": int(wrong)}
     del blocks, block, expected
     if device.type == "cuda":
         torch.cuda.empty_cache()

@@ -83,7 +83,8 @@ def value_bytes(label: str) -> int:
 
 
 class Traffic(TorchDispatchMode):
-    """Counts the values that operations read and write; views move nothing."""
+    """Counts the values that operations read and write, as if nothing were fused or cached; views move
+    nothing."""
 
     def __init__(self) -> None:
         super().__init__()

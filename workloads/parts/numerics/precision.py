@@ -77,32 +77,25 @@ def switch(label: str, device: torch.device) -> None:
 
 
 class ScaleLog:
-    """The loss scale at each change, and the steps that were dropped."""
+    """The loss scale at first and now, and the steps that were dropped."""
 
     def __init__(self, kind: str, first: float) -> None:
         self.kind = kind
-        self.history: list[tuple[int, float]] = [(0, first)]
+        self.first = self.scale = first
         self.skipped_steps = 0
 
-    @property
-    def scale(self) -> float:
-        """The scale now in force."""
-        return self.history[-1][1]
-
-    def note(self, step: int, scale: float, *, skipped: bool) -> None:
-        """Note the scale after a step, where it changed."""
+    def note(self, scale: float, *, skipped: bool) -> None:
+        """Note the scale after a step."""
+        self.scale = scale
         self.skipped_steps += skipped
-        if scale != self.scale:
-            self.history.append((step, scale))
 
     def facts(self) -> dict[str, Any]:
         """Return the loss scale as a record has it."""
         return {
             "kind": self.kind,
-            "first": self.history[0][1],
+            "first": self.first,
             "last": self.scale,
             "skipped_steps": self.skipped_steps,
-            "history": self.history,
         }
 
 

@@ -44,7 +44,6 @@ class Update:
         self.method = "torch.autocast" if PRECISIONS[label].autocast else "none"
         self.log: ScaleLog | None = None
         self._scales: list[torch.Tensor] = []
-        self._steps = 0
         if self.scaler.is_enabled():
             self.method += ", torch.amp.GradScaler"
             self.log = ScaleLog("dynamic", self.scaler.get_scale())
@@ -76,8 +75,7 @@ class Update:
         if self.log is None or not self._scales:
             return
         for scale in torch.stack(self._scales).tolist():
-            self._steps += 1
-            self.log.note(self._steps, scale, skipped=scale < self.log.scale)
+            self.log.note(scale, skipped=scale < self.log.scale)
         self._scales.clear()
 
 
@@ -119,7 +117,7 @@ class MasterWeights:
                 for parameter, master in zip(self.model_parameters, self.masters, strict=True):
                     parameter.copy_(master)
         if self.log.kind == "dynamic":
-            self.log.note(self._steps, self._moved_scale(finite), skipped=not finite)
+            self.log.note(self._moved_scale(finite), skipped=not finite)
 
     def _moved_scale(self, finite: bool) -> float:
         if not finite:
@@ -180,16 +178,13 @@ def _with_apex(apex: Any, model: nn.Module, clip: float, kind: str) -> tuple[Sgd
         dynamic_loss_args={"init_scale": FIRST_DYNAMIC_SCALE, "scale_window": GROW_AFTER_STEPS},
     )
     log = ScaleLog(kind, wrapped.loss_scale)
-    steps = 0
 
     def step(loss: torch.Tensor, rate: float) -> torch.Tensor | None:
-        nonlocal steps
-        steps += 1
         wrapped.zero_grad()
         wrapped.backward(loss)
         norm = wrapped.clip_master_grads(clip)
         _at(wrapped, rate).step()
-        log.note(steps, wrapped.loss_scale, skipped=bool(wrapped.overflow))
+        log.note(wrapped.loss_scale, skipped=bool(wrapped.overflow))
         return norm if isinstance(norm, torch.Tensor) and not wrapped.overflow else None
 
     return step, "apex FP16_Optimizer", log

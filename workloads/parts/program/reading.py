@@ -149,8 +149,6 @@ class Figures(NamedTuple):
     """The steps of the whole run, also those in no value."""
     steps_per_epoch: int | None
     """The steps of an epoch as its lines say."""
-    left_out: int
-    """Rows that are in no value."""
 
 
 def figures(reader: Reader, samples_per_step: int) -> Figures:
@@ -183,7 +181,6 @@ def figures(reader: Reader, samples_per_step: int) -> Figures:
         witness=_witness(kept),
         steps=found[-1].done,
         steps_per_epoch=int(kept[-1].says["steps"]) if "steps" in kept[-1].says else None,
-        left_out=len(found) - len(kept),
     )
 
 

@@ -262,17 +262,15 @@ class ScaleRecorder(Callback):
     order = LAST - 1
 
     def __init__(self, scaler: Any, kind: str) -> None:
-        self.scaler, self.kind, self.steps = scaler, kind, 0
+        self.scaler, self.kind = scaler, kind
 
-    def before_train(self) -> None:
-        if not self.steps:
-            self.log = ScaleLog(self.kind, float(self.scaler.scale_now))
+    def before_fit(self) -> None:
+        self.log = ScaleLog(self.kind, float(self.scaler.scale_now))
 
     def after_batch(self) -> None:
         if self.training:
-            self.steps += 1
             scale = float(self.scaler.scale_now)
-            self.log.note(self.steps, scale, skipped=scale < self.log.scale)
+            self.log.note(scale, skipped=scale < self.log.scale)
 
 
 class Kernels(Callback):

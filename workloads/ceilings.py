@@ -4,10 +4,9 @@ Protocol `ceiling/1` has three models. `gemm` times products x @ w.T of random n
 shapes are swept briefly, squares and the shapes of transformer layers, and the fastest is then measured over
 100 steps after 50 products of warm-up, or over as many as the limit's seconds hold. A card spends less power
 on zeros and runs faster, so the operands are normals, four pairs in turn. `copy` times copies within the
-device's memory, of blocks that no cache holds, reading and writing counted, and on a GPU copies from the
-host, one way counted. `all-reduce` has a rank on each of several devices, or two processes and more on a CPU:
-their sums of one message are timed size by size, and the fastest size is then measured as long, in steps
-whose samples are its bytes.
+device's memory, of blocks that no cache holds, reading and writing counted. `all-reduce` has a rank on each
+of several devices, or two processes and more on a CPU: their sums of one message are timed size by size, and
+the fastest size is then measured as long, in steps whose samples are its bytes.
 
 Of each size a sample is as many calls one after the other as take about 10 ms; rank 0 says how many, and its
 clock counts. The time of a call gives two bandwidths, as nccl-tests defines them (its doc/PERFORMANCE.md):
@@ -33,18 +32,15 @@ from parts import launcher, ranks
 from parts.device import choose, choose_own, seed_everything
 from parts.launcher import Place
 from parts.numerics import precision
-from parts.timing import profiler
 from parts.timing.clock import Clock
 from parts.timing.operations import (
     COPY_BYTES,
-    HOST_BYTES,
     STEP_SECONDS,
     ProductShape,
     TimedOperation,
     calls_per_step,
     copies,
     fastest_product,
-    link_copies,
     measure_operation,
     protocol_steps,
     time_calls,
@@ -54,7 +50,6 @@ WARM_UP = 50
 SIDES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 LONG = 4
 """One side of a transformer's layers is this many times the others."""
-HOST_COPIES = 10
 LARGEST_MESSAGE_BYTES = {"cpu": 16 * 2**20, "cuda": 256 * 2**20}
 MESSAGE_SIZES = 9
 """Each half of the next: on a GPU from 1 MiB on, on a CPU from 64 KiB."""
@@ -91,30 +86,20 @@ def measure_one_device(trial: TrialProcess, model: str, options: dict[str, Any])
         device = choose(trial.asked["device"], trial.variant["gpus"])
         arithmetic = precision.prepare(label, device)
     seed_everything(trial.seed)
-    ceilings: dict[str, float] = {}
     with trial.phase("sweep"), torch.no_grad():
         if model == "gemm":
             operation = fastest_product(shapes(options["largest"]), device, numerics.weights)
         else:
             operation = copies(device, options["copy_bytes"] or COPY_BYTES[device.type])
-            ceilings.update(host_copies(device))
     with trial.phase("first_step"), torch.no_grad():
         operations_per_step = calls_per_step(operation, WARM_UP, device)
 
     clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
     trial.stage("train")
     measured, rate = measure_operation(clock, operation, operations_per_step, arithmetic)
-
-    @torch.no_grad()
-    def again() -> None:
-        for _ in range(operations_per_step):
-            operation.call()
-
     if model == "gemm":
-        ceilings[f"gemm_{numerics.arithmetic[0]}_tflops"] = rate / 1e12
-    else:
-        ceilings["copy_gb_per_second"] = rate / 1e9
-    return {**measured, "ceilings": ceilings, "kernels": profiler.kernel_time(again, device)}
+        return {**measured, "ceilings": {f"gemm_{numerics.arithmetic[0]}_tflops": rate / 1e12}}
+    return {**measured, "ceilings": {"copy_gb_per_second": rate / 1e9}}
 
 
 def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> dict[str, Any]:
@@ -222,17 +207,6 @@ def shapes(largest: int) -> Iterator[ProductShape]:
             yield side, side, side
         if side >= 1024 and LONG * side <= largest:
             yield from ((LONG * side, side, side), (side, LONG * side, side), (side, side, LONG * side))
-
-
-def host_copies(device: torch.device) -> dict[str, float]:
-    """Return GB/s from the host to a GPU, from pageable and from pinned memory; nothing on a CPU."""
-    rates = {}
-    for name in ("pageable", "pinned") if device.type == "cuda" else ():
-        operation = link_copies(device, HOST_BYTES, pinned=name == "pinned")
-        time_calls(operation, 1, device)
-        rate = operation.amount / time_calls(operation, HOST_COPIES, device)
-        rates[f"host_to_device_{name}_gb_per_second"] = rate / 1e9
-    return rates
 
 
 if __name__ == "__main__":

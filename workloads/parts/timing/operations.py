@@ -111,12 +111,9 @@ def time_calls(operation: TimedOperation, times: int, device: torch.device) -> f
     return seconds[0] / times
 
 
-def link_copies(
-    device: torch.device, size: int, *, back: bool = False, pinned: bool = True
-) -> TimedOperation:
-    """Copy from the host's memory to a GPU's, or `back`."""
-    host, there = torch.randn(size // 4), torch.randn(size // 4, device=device)
-    host = host.pin_memory() if pinned else host
+def link_copies(device: torch.device, size: int, *, back: bool) -> TimedOperation:
+    """Copy from the host's pinned memory to a GPU's, or `back`."""
+    host, there = torch.randn(size // 4).pin_memory(), torch.randn(size // 4, device=device)
     source, target = (there, host) if back else (host, there)
     return TimedOperation(
         lambda: target.copy_(source, non_blocking=True),

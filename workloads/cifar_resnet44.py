@@ -119,7 +119,7 @@ def train(setting: Setting) -> dict[str, Any]:
         prepare = Pixels(pixels, setting.device)
         ways = {"seed": trial.seed, "place": setting.place, "prepare": prepare.augment}
         batches = Shuffled(pixels, labels, setting.samples, **ways)
-    measured = fit(
+    return fit(
         setting,
         resnet44(),
         batches,
@@ -131,7 +131,6 @@ def train(setting: Setting) -> dict[str, Any]:
         data=datasets.facts(images, len(labels), len(valid[1])),
         structure={"classes": 10},
     )
-    return dict(measured, title=TITLE, about=ABOUT)
 
 
 def adam(model: nn.Module, rate: float) -> torch.optim.Adam:

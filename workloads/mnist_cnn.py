@@ -26,7 +26,7 @@ from torchvision import transforms
 
 from parts.device import software
 from parts.inputs import datasets
-from parts.training.batches import Batch, tensors
+from parts.training.batches import Batch, InOrder, tensors
 from parts.training.fit import Batches, Loop, fit
 from parts.training.setting import Setting, run_in_processes
 
@@ -80,20 +80,14 @@ class DigitsOneByOne(Dataset[tuple[torch.Tensor, int]]):
         return self.transform(PIL.Image.fromarray(self.pixels[item])), self.labels[item]
 
 
-class DigitsOnDevice:
+class DigitsOnDevice(InOrder):
     """All images, normalised, on the device; batches in a new random order each time."""
 
-    def __init__(self, images: torch.Tensor, labels: torch.Tensor, batch_size: int) -> None:
-        self.images, self.labels, self.batch_size = images, labels, batch_size
-
-    def __len__(self) -> int:
-        return -(-len(self.labels) // self.batch_size)
-
     def __iter__(self) -> Iterator[Batch]:
-        order = torch.randperm(len(self.labels), device=self.labels.device)
-        for first in range(0, len(self.labels), self.batch_size):
+        order = torch.randperm(len(self.targets), device=self.targets.device)
+        for first in range(0, len(self.targets), self.batch_size):
             chosen = order[first : first + self.batch_size]
-            yield self.images[chosen], self.labels[chosen]
+            yield self.inputs[chosen], self.targets[chosen]
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:

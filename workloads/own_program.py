@@ -233,8 +233,6 @@ def _measured(
         [us for seconds in found.blocks for us in share_seconds(seconds, found.together)],
         max(1, round(given.get("per_step") or 1)),
         found.stretches,
-        title=TITLE,
-        about=ABOUT,
         data={"name": "own"},
         protocol={
             "steps_per_epoch": max(1, found.steps),

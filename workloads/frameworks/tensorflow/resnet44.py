@@ -27,8 +27,6 @@ from parts.timing.measurement import make_measurement
 from parts.timing.step_clock import StepClock
 from parts.trial import Failed, TrialProcess
 
-TITLE = "ResNet-44 on CIFAR-10"
-ABOUT = "UniLu 2019: accuracy against epochs and time on one to twelve devices."
 EPOCHS = 40
 BLOCKS_PER_STAGE = 7
 PARAMETERS = 662_826
@@ -237,7 +235,7 @@ def measure_training(
     ranks = [{"rank": number, "memory": device.memory([each])} for number, each in enumerate(devices)]
     if place.count > 1:
         ranks = [dict(ranks[0], rank=place.rank, samples=clock.samples, seconds=clock.seconds)]
-    measured = make_measurement(
+    return make_measurement(
         clock,
         epochs,
         clock.series(),
@@ -260,4 +258,3 @@ def measure_training(
         parallel=options["parallel"] if several else None,
         ranks=ranks if several else [],
     )
-    return dict(measured, title=TITLE, about=ABOUT)

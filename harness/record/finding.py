@@ -134,10 +134,6 @@ _WORDS: Mapping[tuple[Severity, Fault], Mapping[str, tuple[str, ...]]] = {
             "it fell to {last:g}",
             "{skipped_steps} of {steps} steps were skipped",
         ),
-        "sockets": (
-            "gradients over sockets",
-            "devices share gradients over sockets, which is slow between nodes: NCCL reports {transport}",
-        ),
         "chassis-limited": (
             "held back by heat",
             "card {card} was held back for its heat for {share:.0%} of the window",

@@ -332,8 +332,6 @@ class Measurement(Model):
     """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once."""
     ranks: tuple[Rank, ...] = ()
     """In the order of the devices; the series, window and losses are of the whole, `each` of rank 0 alone."""
-    transport: LeftOutIfNull[Annotated[str, Field(max_length=120)]] = None
-    """Over what devices shared gradients, by NCCL's log, as "NET/IB, P2P"; "unknown" where it is silent."""
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""

@@ -194,6 +194,7 @@ RETIRED = (
     ("measurement", "anchors"),
     ("measurement", "device_us"),
     ("measurement", "warm_caches"),
+    ("measurement", "transport"),
     ("measurement", "flops", "bytes_method"),
     ("measurement", "precision", "loss_scale", "history"),
     ("measurement", "program", "rows_left_out"),

@@ -57,8 +57,6 @@ def measurement_findings(measurement: Measurement, steady: Steady, input_share: 
         yield from _steady_findings(measurement, steady)
         yield from _stall_findings(measurement, steady)
     yield from _epoch_findings(measurement)
-    if "NET/Socket" in (measurement.transport or ""):
-        yield finding("sockets", transport=str(measurement.transport))
     if input_share is not None and input_share > INPUT_WAIT_LIMIT:
         yield finding("input-bound", input_share=input_share)
 

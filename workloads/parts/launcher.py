@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import signal
 import statistics
 import threading
@@ -34,9 +33,6 @@ NODES, NODE = "GPUDYNO_NODES", "GPUDYNO_NODE"
 LOOK_SECONDS = 0.2
 ASK_EVERY_SECONDS = 1.0
 MEETING_SECONDS = 120.0
-NCCL_LOGS = "nccl-{}-{}.log"
-"""One of each process, by its host and its number."""
-_VIA = re.compile(r"NCCL INFO Channel .* via (P2P|SHM|COLLNET|NVLS|NET/[A-Za-z0-9 _-]{1,20})")
 
 
 @dataclass(frozen=True)
@@ -136,14 +132,6 @@ def collect_ranks(trial: TrialProcess, out: Path, count: int, parallel: str | No
     parts = [_read(folder_of(out, rank) / "measurement.json") for rank in range(count)]
     trial.phases[:] = [dict(trial.phases[0], name="launcher"), *parts[0]["phases"]]
     return join_ranks(parts, parallel)
-
-
-def transport(out: Path) -> str:
-    """Return how devices reached each other, by NCCL's own logs of all ranks, such as "NET/IB, P2P"."""
-    logs = (
-        path.read_text(encoding="utf-8", errors="replace") for path in out.glob(NCCL_LOGS.format("*", "*"))
-    )
-    return ", ".join(sorted({way for log in logs for way in _VIA.findall(log)})) or "unknown"
 
 
 def join_ranks(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, Any]:

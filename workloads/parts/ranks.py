@@ -99,9 +99,6 @@ def launch_ranks(trial: TrialProcess, parallel: str | None, count: int) -> dict[
     own = Path(trial.out_folder).resolve()
     out = (own.parent if node else own) / "ranks"
     out.mkdir(exist_ok=True)
-    # Only NCCL's log says over what the devices reach each other; it writes there as they meet, and no more.
-    os.environ.setdefault("NCCL_DEBUG", "INFO")
-    os.environ.setdefault("NCCL_DEBUG_FILE", str(out / launcher.NCCL_LOGS.format("%h", "%p")))
     threads = launcher.threads_of(count // nodes)
     os.environ.update({"GPUDYNO_OUT": str(out), MARK: str(count), "OMP_NUM_THREADS": threads})
     if nodes == 1:
@@ -119,9 +116,7 @@ def launch_ranks(trial: TrialProcess, parallel: str | None, count: int) -> dict[
         sys.exit(128 + error.sigval)
     if node:
         sys.exit(0)
-    whole = launcher.collect_ranks(trial, out, count, parallel)
-    over_nccl = whole["device"]["kind"] != "cpu" and parallel != "each"
-    return dict(whole, transport=launcher.transport(out)) if over_nccl else whole
+    return launcher.collect_ranks(trial, out, count, parallel)
 
 
 def _config(node: int, nodes: int, count: int) -> LaunchConfig:

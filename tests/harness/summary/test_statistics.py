@@ -219,9 +219,6 @@ def test_a_trial_without_step_times_is_unproven():
         ({"data": {"source": "generated"}}, "warn", "generated-data"),
         ({"input_us": [22_000] * STEPS}, "warn", "input-bound"),
         ({"input_us": [19_000] * STEPS}, "valid", ""),
-        ({"transport": "NET/Socket, P2P"}, "warn", "sockets"),
-        ({"transport": "NET/IB, P2P"}, "valid", ""),
-        ({"transport": "unknown"}, "valid", ""),
         (
             {"step_us": [STEP_US] * 50, "losses": [[1, "nan"]], "data": {"source": "generated"}},
             "invalid",

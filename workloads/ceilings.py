@@ -131,8 +131,7 @@ def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> 
         # nccl-tests, doc/PERFORMANCE.md.
         "all_reduce_bus_gb_per_second": rate / 1e9 * 2 * (place.count - 1) / place.count,
     }
-    entries = ranks.rank_entries(place, place.count, clock)
-    return dict(measured, ranks=entries, ceilings=ceilings, all_reduce=found)
+    return dict(measured, ceilings=ceilings, all_reduce=found)
 
 
 @dataclass(frozen=True)

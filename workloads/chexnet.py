@@ -247,7 +247,6 @@ def measure_training(
         "tested": score,
         "precision": precision.effective_precision(arithmetic, trainer.network, output_types),
         "samples_per_step": len(read.first[1]),
-        "ranks": ranks.rank_entries(place, asked.devices, clock),
     }
     data = {**begun, **read.facts}
     return training.make_chexnet_measurement(asked, clock, epochs, data, found, read.valid)

@@ -18,7 +18,6 @@ from harness.record.measurement import (
     PrecisionFound,
     ProgramRun,
     Protocol,
-    Rank,
     Window,
 )
 from harness.record.published.claim import (

@@ -166,18 +166,6 @@ class AllReduce(Model):
     sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)]
 
 
-class Rank(Model):
-    """One of several processes, or one of several devices of a process, which have no clock of their own.
-
-    `seconds` and `samples` are of its own window.
-    """
-
-    rank: Annotated[int, Field(ge=0)]
-    samples: Annotated[int, Field(ge=1)] | None = None
-    seconds: Annotated[float, Field(gt=0)] | None = None
-    memory: Memory = Memory()
-
-
 class FrameworkUsed(Model):
     """The framework that trained, in a workload that several have."""
 
@@ -329,9 +317,10 @@ class Measurement(Model):
     """The same for each label; null where the test split has no image with it, or none without."""
     memory: Memory
     parallel: Literal["dp", "ddp", "fsdp", "each"] | None = None
-    """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once."""
-    ranks: tuple[Rank, ...] = ()
-    """In the order of the devices; the series, window and losses are of the whole, `each` of rank 0 alone."""
+    """Several devices: DataParallel, DistributedDataParallel, FSDP, or independent copies at once.
+
+    The series, window and losses are of the whole, those of `each` of rank 0 alone.
+    """
     flops: Flops = Flops()
     ceilings: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The most that the device was seen to do, from the workload that looks for it; units in the names."""

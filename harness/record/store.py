@@ -195,6 +195,7 @@ RETIRED = (
     ("measurement", "device_us"),
     ("measurement", "warm_caches"),
     ("measurement", "transport"),
+    ("measurement", "ranks"),
     ("measurement", "flops", "bytes_method"),
     ("measurement", "precision", "loss_scale", "history"),
     ("measurement", "program", "rows_left_out"),
@@ -220,9 +221,6 @@ RETIRED = (
     ("telemetry", "energy", "disagreement"),
     ("machine", "cpu", "mhz_max"),
     ("machine", "gpus", "display_attached"),
-    ("measurement", "ranks", "forward_seconds"),
-    ("measurement", "flops", "bytes_method"),
-    ("measurement", "warm_caches"),
     ("measurement", "own", "clock_ratio"),
     ("measurement", "own", "processes_left"),
 )

@@ -178,7 +178,6 @@ def test_two_ranks_share_a_batch_and_one_measurement_on_two_nodes(real, tmp_path
     bench.collect(wait=True)
     (record,) = bench.records()
     assert record.measurement is not None, record.failure
-    assert [rank.rank for rank in record.measurement.ranks] == [0, 1]
     assert (record.measurement.device.count, record.nodes) == (2, 2)
     assert record.measurement.samples_per_step == 4
     assert any(warning.data.get("nodes") == 2 for warning in record.warnings)

@@ -33,7 +33,7 @@ from harness.image.spec import BuildSettings
 from harness.machine import VISIBILITY, fingerprint
 from harness.machine.fingerprint import read_load_from
 from harness.probe import describe
-from harness.record import DeviceUsed, Memory, PrecisionFound, Rank, Record, Series, Window, store
+from harness.record import DeviceUsed, Memory, PrecisionFound, Record, Series, Window, store
 from harness.record.events import FILE as EVENTS
 from harness.record.events import read_segments
 from harness.record.measurement import Flops
@@ -143,10 +143,6 @@ def train(box: Box, spec: RunSpec, cards: tuple[str, ...]) -> None:
         step_us=Series.from_microseconds(step_us),
         memory=memory,
         parallel="ddp" if len(cards) > 1 else None,
-        ranks=tuple(
-            Rank(rank=rank, samples=STEPS * variant.batch_size, seconds=seconds, memory=memory)
-            for rank in range(len(cards) if len(cards) > 1 else 0)
-        ),
         flops=Flops(per_sample=3 * 2 * 4.09e9, method="constructed"),
     )
     begin = BEGAN + TRAINS_FROM

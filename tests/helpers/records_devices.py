@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import AllReduce, Limit, Memory, MessageSize, Rank, Record, Series, Window
+from harness.record import AllReduce, Limit, Memory, MessageSize, Record, Series, Window
 from tests.helpers import records_builder as build
 
 LEAD = "20260131-aaaaaa"
@@ -38,15 +38,6 @@ def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> li
         asked = build.trial(kind, precision, repeat, gpus=gpus, options=options, **values)
         step = seconds * (1 + 0.01 * (repeat - 2))
         samples = asked.asked.variant.batch_size * (gpus if way in ("dp", "ddp") else 1)
-        ranks = tuple(
-            Rank(
-                rank=n,
-                samples=60 * 32,
-                seconds=60 * step,
-                memory=Memory(allocated_peak_bytes=(6 if n == 0 else 4) * GIB),
-            )
-            for n in range(gpus if gpus > 1 else 0)
-        )
         measured = build.measurement(
             kind,
             asked,
@@ -57,7 +48,6 @@ def runs(precision: str, seconds: float, *, repeats: int = 3, **told: Any) -> li
             samples_per_step=samples,
             window=Window(seconds=60 * step, steps=60, samples=60 * samples),
             parallel=way,
-            ranks=ranks,
             **changes,
         )
         found.append(build.record(asked, measured, on=ON, session=LEAD, order=order + repeat, nodes=nodes))

@@ -43,13 +43,13 @@ def test_a_copy_counts_what_it_reads_and_what_it_writes_and_a_cpu_has_no_way_to_
 
 def test_ranks_sum_messages_of_each_size_and_the_fastest_fills_the_window(tmp_path):
     found = run(tmp_path, tiny_ceiling(model="all-reduce", gpus=3)).measured
-    assert (found.device.count, found.parallel, [rank.rank for rank in found.ranks]) == (3, None, [0, 1, 2])
+    assert (found.device.count, found.parallel) == (3, None)
     summed, window = found.all_reduce, found.window
     assert (summed.backend, summed.backend_version) == ("gloo", None)
     assert [size.message_bytes for size in summed.sizes] == [2**power for power in range(10, 19)]
     assert {size.sample_us.count for size in summed.sizes} == {20}
     assert found.structure["message_bytes"] in [size.message_bytes for size in summed.sizes]
-    assert window.samples == 12 * found.samples_per_step == found.ranks[-1].samples
+    assert window.samples == 12 * found.samples_per_step
     assert found.sample_unit == "byte"
     # nccl-tests, doc/PERFORMANCE.md: algbw = S / t, busbw = algbw * 2 (n - 1) / n.
     algorithm = window.samples / window.seconds / 1e9

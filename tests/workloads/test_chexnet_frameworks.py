@@ -213,7 +213,7 @@ def test_a_second_device_is_refused_by_name(stack, folder, framework, tmp_path):
 def test_two_devices_learn_what_two_ranks_of_pytorch_do(tmp_path):
     asked = {"protocol": "fair/1", "gpus": 2, "batch_size": 4, "timeout_seconds": 280}
     measured = trained("tensorflow", "tensorflow", tmp_path / "two", **asked).measured
-    assert (measured.device.count, measured.parallel, len(measured.ranks)) == (2, "dp", 2)
+    assert (measured.device.count, measured.parallel) == (2, "dp")
     assert (measured.samples_per_step, measured.window.samples) == (8, 24)
     (tmp_path / "ranks").mkdir()
     alike = {"model": "densenet121", "data_mode": "host", "data": "synthetic", "image_size": 64, **asked}

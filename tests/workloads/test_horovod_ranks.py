@@ -58,7 +58,7 @@ def two(folder: Path, code: str = "", **told: Any) -> Ended:
 def test_a_limit_of_seconds_stops_both_ranks_at_one_step(tmp_path):
     found = two(tmp_path, limit={"seconds": 1.5, "valid_batches": 1}).measured
     assert found.protocol.stopped_by == "seconds"
-    assert [rank.samples for rank in found.ranks] == [found.window.steps * 4] * 2
+    assert found.window.samples == found.window.steps * 8
     assert [phase.name for phase in found.phases][:2] == ["launcher", "import"]
 
 
@@ -102,7 +102,7 @@ def test_two_ranks_of_resnet44_keep_one_set_of_weights_on_different_images(tmp_p
     weights = [(tmp_path / rank).read_text() for rank in ("0", "1")]
     assert weights[0] == weights[1]
     assert found.structure == {"parameters": 662826, "classes": 10}
-    assert (found.parallel, len(found.ranks), found.samples_per_step) == ("ddp", 2, 8)
+    assert (found.parallel, found.device.count, found.samples_per_step) == ("ddp", 2, 8)
     assert (found.protocol.steps_per_epoch, found.protocol.epochs, found.protocol.valid_batches) == (
         12,
         40,

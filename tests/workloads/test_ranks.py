@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from functools import partial
@@ -66,7 +67,6 @@ def test_two_and_four_ranks_have_the_loss_of_one_process_on_the_same_global_batc
         losses[count] = [loss for _, loss in found.losses]
         assert (found.samples_per_step, found.window.samples) == (4, 20)
         assert found.device.count == count
-        assert [entry.rank for entry in found.ranks] == list(range(count) if count > 1 else [])
     assert losses[2] == pytest.approx(losses[1], rel=TOLERANCE)
     assert losses[4] == pytest.approx(losses[1], rel=TOLERANCE)
     assert len(set(losses[1][:4])) == 4, "the batches differ"
@@ -76,8 +76,7 @@ def test_a_limit_of_seconds_stops_all_ranks_at_one_step_and_the_trial_tells_of_i
     ended = run(tmp_path, tiny(limit={"seconds": 1.5}))
     found = ended.measured
     assert found.protocol.stopped_by == "seconds"
-    assert {entry.samples for entry in found.ranks} == {found.window.steps * 2}
-    assert all(entry.memory.process_peak_bytes for entry in found.ranks)
+    assert found.window.samples == found.window.steps * found.samples_per_step
     told = [us for event in ended.events if event["event"] == "steps" for us in event["us"]]
     assert told == list(found.step_us.values())
     assert ended.events[-1] == {"event": "end"}
@@ -88,8 +87,9 @@ def test_copies_that_run_each_for_itself_are_trained_apart_at_the_same_time(tmp_
     found = run(tmp_path, tiny(options={"parallel": "each"})).measured
     assert found.parallel == "each"
     assert (found.samples_per_step, found.window.samples) == (2, 10)
-    rates = sum(entry.samples / entry.seconds for entry in found.ranks)
-    assert found.notes[-1] == f"2 copies at once, {rates:.4g} images/s in all; the steps are rank 0's"
+    assert re.fullmatch(
+        r"2 copies at once, [\d.e+]+ images/s in all; the steps are rank 0's", found.notes[-1]
+    )
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,6 @@ def test_the_network_has_the_study_s_parameters_and_an_epoch_is_that_of_all_virt
 def test_two_processes_share_epochs_and_a_validation_of_unequal_parts(tmp_path):
     limit = {"steps": 2, "valid_batches": 1}
     found = run(tmp_path, tiny_resnet44(gpus=2, options={"train_images": 100}, limit=limit)).measured
-    assert (found.parallel, len(found.ranks), found.samples_per_step) == ("ddp", 2, 8)
+    assert (found.parallel, found.device.count, found.samples_per_step) == ("ddp", 2, 8)
     assert found.protocol.steps_per_epoch == 12
     assert found.epochs[0].valid_batches == 1

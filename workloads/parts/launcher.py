@@ -141,13 +141,13 @@ def join_ranks(parts: list[dict[str, Any]], parallel: str | None) -> dict[str, A
     way of sharing a step the ranks do one thing together, which rank 0 counts for all of them.
     """
     first, count = parts[0], len(parts)
-    whole = dict(first, ranks=[entry for part in parts for entry in part["ranks"]], parallel=parallel)
+    whole = dict(first, parallel=parallel)
     whole["device"] = dict(first["device"], count=count)
     probes = [probe for part in parts for probe in part["precision"]["probes"]]
     whole["precision"] = dict(first["precision"], probes=probes)
     whole["notes"] = list(first["notes"])
     if parallel == "each":
-        rates = [entry["samples"] / entry["seconds"] for entry in whole["ranks"]]
+        rates = [part["window"]["samples"] / part["window"]["seconds"] for part in parts]
         unit = first["sample_unit"]
         whole["notes"].append(
             f"{count} copies at once, {sum(rates):.4g} {unit}s/s in all; the steps are rank 0's"

@@ -28,7 +28,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from parts import launcher
 from parts.launcher import HOME, LOOK_SECONDS, MARK, MEETING_SECONDS, Place, node_number, nodes_number
-from parts.timing.clock import Clock, memory
+from parts.timing.clock import Clock
 from parts.trial import Failed, TrialProcess
 
 MEET = "GPUDYNO_MEET"
@@ -69,23 +69,6 @@ class SharedEnd(launcher.TrialEnd):
         answer = torch.tensor([int(over), steps])
         distributed.broadcast(answer, src=0, group=self.group)
         return bool(answer[0]), int(answer[1])
-
-
-def rank_entries(place: Place, devices: int, clock: Clock) -> list[dict[str, Any]]:
-    """Return what is known of each of several devices of this process; DataParallel's share one clock."""
-    if devices == 1:
-        return []
-    if place.count == 1:
-        each = [torch.device(clock.device.type, index) for index in range(devices)]
-        return [{"rank": index, "memory": memory(device)} for index, device in enumerate(each)]
-    return [
-        {
-            "rank": place.rank,
-            "samples": clock.samples,
-            "seconds": clock.seconds,
-            "memory": memory(clock.device),
-        }
-    ]
 
 
 def launch_ranks(trial: TrialProcess, parallel: str | None, count: int) -> dict[str, Any]:

@@ -48,7 +48,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         trainer = trainer_of(asked, devices)
 
     def collect(batch: Any) -> dict[str, Any]:
-        memory = [device.memory([name]) for name in devices]
         return {
             "device": device.facts(kind, asked.devices),
             "versions": device.software(),
@@ -58,9 +57,6 @@ def run(trial: TrialProcess) -> dict[str, Any]:
                 parameter_dtypes={"float32": parameters()},
             ),
             "framework": dict(trainer.facts(), ways=device.WAYS),
-            "ranks": [{"rank": number, "memory": each} for number, each in enumerate(memory)]
-            if asked.devices > 1
-            else [],
         }
 
     return process.measure_training(trial, asked, trainer, device.clock_on(devices), collect)

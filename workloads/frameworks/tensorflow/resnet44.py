@@ -231,10 +231,6 @@ def measure_training(
     counted = [layer for layer in training.model.layers if hasattr(layer, "kernel")]
     # Two operations for each product of convolutions and head, forward and for both gradients.
     products = [math.prod(layer.kernel.shape) * math.prod(layer.output.shape[1:-1]) for layer in counted]
-    several = len(devices) > 1 or place.count > 1
-    ranks = [{"rank": number, "memory": device.memory([each])} for number, each in enumerate(devices)]
-    if place.count > 1:
-        ranks = [dict(ranks[0], rank=place.rank, samples=clock.samples, seconds=clock.seconds)]
     return make_measurement(
         clock,
         epochs,
@@ -255,6 +251,5 @@ def measure_training(
             "loader": "none: bytes in host memory, shifted and flipped on the device",
             **framework,
         },
-        parallel=options["parallel"] if several else None,
-        ranks=ranks if several else [],
+        parallel=options["parallel"] if len(devices) > 1 or place.count > 1 else None,
     )

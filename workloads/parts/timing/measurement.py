@@ -31,7 +31,6 @@ def make_measurement(
     kernels: Mapping[str, Any] | None = None,
     framework: Mapping[str, Any] | None = None,
     parallel: str | None = None,
-    ranks: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a measurement by the names of its record: what the clock has, and what the workload knows.
@@ -55,7 +54,6 @@ def make_measurement(
         "flops": flops or {},
         "structure": structure,
         "parallel": parallel,
-        "ranks": ranks,
         "notes": notes,
         "kernels": kernels,
         "framework": framework,

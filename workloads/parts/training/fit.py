@@ -20,7 +20,7 @@ from parts.device import facts, software
 from parts.numerics import precision
 from parts.numerics.flops import batch_operations, value_bytes
 from parts.numerics.update import Update
-from parts.ranks import SharedEnd, rank_entries
+from parts.ranks import SharedEnd
 from parts.timing import profiler
 from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
@@ -119,7 +119,6 @@ def fit(
     validation = Validation(setting, whole, loss, valid)
     epochs = _train(setting, loop, clock, step, train, validation, rates)
     series = clock.series()
-    of_ranks = rank_entries(setting.place, trial.variant["gpus"], clock)
 
     trial.stage("collect")
     if first is None:
@@ -155,7 +154,6 @@ def fit(
         flops=operations,
         kernels=profiler.kernel_time(partial(step, *first), device) if by_itself else None,
         parallel=setting.parallel if setting.devices > 1 else None,
-        ranks=of_ranks,
         notes=_notes(setting),
     )
 

@@ -31,9 +31,6 @@ from harness.run.setup import RunSetup, prepare_run
 from harness.settings import Settings
 from harness.units import count_noun
 
-MOST_IN_ARRAY = 1000
-"""SLURM's own limit, where a site has not set another, is 1001."""
-
 
 def make_batches(ready: ReadyRun, submission: Submission, missing: Sequence[Missing]) -> tuple[Batch, ...]:
     """Return what is missing as batches, those first whose first trial comes first in the plan."""
@@ -41,13 +38,9 @@ def make_batches(ready: ReadyRun, submission: Submission, missing: Sequence[Miss
     blocks = submission.whole.block_of
     for item in missing:
         groups.setdefault((item.trial.asked.canonical(), blocks.get(item.trial.id, 1)), []).append(item)
-    parts = [
-        group[at : at + MOST_IN_ARRAY]
-        for group in groups.values()
-        for at in range(0, len(group), MOST_IN_ARRAY)
-    ]
     first = len(submission.batches) + 1
-    return tuple(_make_batch(ready, submission, number, part) for number, part in enumerate(parts, first))
+    numbered = enumerate(groups.values(), first)
+    return tuple(_make_batch(ready, submission, number, group) for number, group in numbered)
 
 
 def _make_batch(ready: ReadyRun, submission: Submission, number: int, items: Sequence[Missing]) -> Batch:

@@ -10,13 +10,12 @@ from commands.doctor import LineDiagnosis, data_needs, diagnose_line, is_built
 from commands.terminal import Screen
 from harness.doctor.diagnosis import diagnosis_lines
 from harness.doctor.surroundings import DataNeed
-from harness.engines import ENGINES
 from harness.plan.order import Planned
 from harness.record.trial_spec import special_words
 from harness.run.choice import Chosen, choose_trials
 from harness.run.setup import RunSetup, prepare_for_cards
 from harness.settings import Settings
-from harness.units import count_noun, format_bytes, format_duration
+from harness.units import count_noun, format_bytes
 from report.trials.key import grouped_by
 
 WIDTH = 80
@@ -44,13 +43,12 @@ def show_plan(root: Path, settings: Settings, card: str = "") -> None:
 
 def _needs_words(setup: RunSetup, missing: Sequence[DataNeed], *, built: bool) -> str:
     """Return what is to be built and fetched before a plan's first trial."""
-    size, seconds = setup.image.build_bytes, ENGINES[setup.engine.name].build_seconds
+    size = setup.image.build_bytes
     made = f"image '{setup.image.name}' " + ("is built" if built else "is to be built")
     if setup.settings.python is not None:
         made = "your interpreter is taken as it is"
     elif not built:
         made += f" (about {format_bytes(size)})" if size else ""
-        made += f", which takes {format_duration(seconds)} without downloads" if seconds else ""
     each = (
         f"{need.name} ({format_bytes(need.download_bytes)})" if need.download_bytes else need.name
         for need in missing

@@ -19,8 +19,6 @@ class EngineKind:
     """What holds of every use of an engine."""
 
     title: str
-    build_seconds: float = 0.0
-    """About how long it takes to make an environment on two cores; 0 where nothing is made."""
     asked_for: bool = True
     """A user may name it with --engine."""
     on_host: bool = False
@@ -30,9 +28,9 @@ class EngineKind:
 
 
 ENGINES: Mapping[EngineName, EngineKind] = {
-    "docker": EngineKind("Docker Engine", build_seconds=180.0),
-    "podman": EngineKind("Podman", build_seconds=300.0),
-    "venv": EngineKind("a virtual environment", build_seconds=90.0, on_host=True),
+    "docker": EngineKind("Docker Engine"),
+    "podman": EngineKind("Podman"),
+    "venv": EngineKind("a virtual environment", on_host=True),
     "here": EngineKind("the image around us", on_host=True),
     "slurm": EngineKind("SLURM", asked_for=False, in_order=False),
     "fake": EngineKind("a fake engine of the tests", asked_for=False),

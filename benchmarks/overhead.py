@@ -45,6 +45,7 @@ from harness.plan import own_file
 from harness.record import Limit, Measurement, TrialRequest, TrialSpec, Variant
 from harness.record.trial_spec import OwnFile
 from harness.run import source_tree
+from harness.run.assemble import lay_out_input, read_failure
 from report.stats.intervals import Interval, Runs, blocks_interval
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -220,19 +221,15 @@ def run_side(
         work = Path(folder)
         for name in ("in", "out", "cache"):
             (work / name).mkdir()
-        (work / "in" / "trial.json").write_text(spec.canonical(), encoding="utf-8")
-        if spec.asked.file:
-            program = own_file.own_file_text(ROOT, spec.asked.file)
-            (work / "in" / "program.json").write_text(program, encoding="utf-8")
+        lay_out_input(work, spec, own_file.own_file_text(ROOT, spec.asked.file) if spec.asked.file else "")
         own = {f"GPUDYNO_{name.upper()}": str(work / name) for name in ("in", "out", "cache")}
         environ = {**os.environ, **KEEP_FREED_MEMORY, **own, "GPUDYNO_DATA": str(data), "PYTHONPATH": ""}
         argv = [python.absolute(), "-B", ROOT / "workloads" / f"{workload}.py"]
         done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
         measured = work / "out" / "measurement.json"
         if not measured.is_file():
-            failure = work / "out" / "failure.json"
-            said = json.loads(failure.read_text())["message"] if failure.is_file() else done.stderr[-300:]
-            print(f"{workload}: {said}", file=sys.stderr)
+            failure = read_failure(work / "out")
+            print(f"{workload}: {failure.message if failure else done.stderr[-300:]}", file=sys.stderr)
             return None
         series = Measurement.parse(measured.read_bytes(), measured.name).step_us
     together = pair.steps // series.steps_per_value

@@ -197,7 +197,6 @@ def compare(first: str, second: str, fail_below: str = "") -> None:
         "here": "which of them this machine can answer, and in how many minutes",
         "study": "only those of this study, by its name or id, as 'Bhutani 2019'",
         "card": CARD,
-        "rows": "of the table, at most (default: 20)",
         "from_": "a CSV of published figures in any columns, to become claims and a plan that judges them",
         "source": "with --from: where they were published, as a URL",
         "set_": "with --from: what is not said, or a word of the table, as amp=amp-fp16; may be given again",
@@ -210,7 +209,6 @@ def claims(
     here: bool = False,
     study: str = "",
     card: str = "",
-    rows: int = 20,
     from_: str = "",
     source: str = "",
     set_: list[str] | None = None,
@@ -225,7 +223,7 @@ def claims(
     elif claim:
         published.show_answer(ROOT, settings, claim, card)
     elif here or card:
-        published.list_answers(ROOT, settings, card, study, rows)
+        published.list_answers(ROOT, settings, card, study)
     else:
         published.list_claims(ROOT, study)
 

@@ -38,7 +38,7 @@ def list_claims(root: Path, study: str = "") -> None:
     print(f"{text.count(len(claims), 'claim')}; `--here` and `--card` say which a machine can judge")
 
 
-def list_answers(root: Path, settings: Settings, card: str = "", study: str = "", rows: int = 20) -> None:
+def list_answers(root: Path, settings: Settings, card: str = "", study: str = "") -> None:
     """Print a table of the figures that this machine or that card can answer: its own card's first."""
     setup = prepare_for_cards(root, settings, card)
     every = read_claims(root)
@@ -55,16 +55,13 @@ def list_answers(root: Path, settings: Settings, card: str = "", study: str = ""
         differs = int(claim.kind == "absolute" and claim.stack is not None) + len(answer.differs)
         return other, differs, way.seconds if way else 0.0, claim.id
 
-    shown = sorted(answered, key=order)[: max(rows, 0)]
     where = f"on {len(setup.selection.gpus)} × {device.name}" if card else "here"
     print(f"figure: what was published, on which card; below it the minutes {where}, and the answer")
-    if shown:
-        print(render.terminal_text("figures.md", answers=shown))
-    left = len(answered) - len(shown)
-    more = f"; {left} more with `--rows {len(answered)}`" if left else ""
+    if answered:
+        print(render.terminal_text("figures.md", answers=sorted(answered, key=order)))
     others = sum(bool(answer.claim.of.card) and order(answer)[0] > 0 for answer in answered)
     of_others = f", {others} of them beside another card's" if others else ""
-    print(f"{text.count(len(answered), 'figure')} of {len(claims)} can be answered here{of_others}{more}")
+    print(f"{text.count(len(answered), 'figure')} of {len(claims)} can be answered here{of_others}")
     for note in () if answered else setup.notes:
         print(*wrap_words(note, "  "), sep="\n")
     print("`invoke claims ID` gives one figure's answer, `invoke run --claim ID` what it needs")

@@ -44,7 +44,7 @@ def test_a_study_that_there_is_not_is_refused():
 
 
 def test_a_card_of_amd_by_its_name_can_judge_claims_of_each_of_the_five_studies(capsys):
-    claims.list_answers(ROOT, Settings(), "MI300X", rows=900)
+    claims.list_answers(ROOT, Settings(), "MI300X")
     named = re.findall(r"\b(00[0-4])-[a-z]", capsys.readouterr().out)
     assert set(named) == {"000", "001", "002", "003", "004"}
 
@@ -113,7 +113,7 @@ def test_without_a_claim_the_whole_plan_is_run_and_other_places_than_here_are_re
 
 def test_a_time_that_nobody_knows_is_called_unknown(capsys):
     unknown = "timm-program-resnet152-nhwc-gain"
-    claims.list_answers(ROOT, Settings(), "RTX 4090", "", rows=999)
+    claims.list_answers(ROOT, Settings(), "RTX 4090")
     printed = capsys.readouterr().out.splitlines()
     minutes = dict(zip(figures_in(printed), (line for line in printed if line[0] == " "), strict=True))
     assert "? min" in minutes[unknown] and not all("? min" in line for line in minutes.values())

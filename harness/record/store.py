@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -231,16 +231,27 @@ reader here, of at most 40 lines, that is tested on a committed file of it.
 """
 
 
-def drop_retired(raw: dict[str, Any]) -> None:
-    """Take the keys that are retired away from the JSON of a record 2."""
-    for *path, key in RETIRED:
-        parts: list[Any] = [raw]
+def _retired_tree() -> dict[str, Any]:
+    """Return the retired keys as a tree, each with nothing below it."""
+    tree: dict[str, Any] = {}
+    for path in RETIRED:
+        part = tree
         for name in path:
-            within = [part[name] for part in parts if isinstance(part, dict) and name in part]
-            parts = [each for part in within for each in (part if isinstance(part, list) else [part])]
-        for part in parts:
-            if isinstance(part, dict):
+            part = part.setdefault(name, {})
+    return tree
+
+
+_RETIRED_TREE = _retired_tree()
+
+
+def drop_retired(raw: Any, retired: Mapping[str, Any] = _RETIRED_TREE) -> None:
+    """Take the keys that are retired away from the JSON of a record 2, or of a part or list of parts."""
+    for part in raw if isinstance(raw, list) else [raw]:
+        for key, within in retired.items() if isinstance(part, dict) else ():
+            if not within:
                 part.pop(key, None)
+            elif key in part:
+                drop_retired(part[key], within)
 
 
 class OtherSchema(RecordError):

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 FILE = "events.jsonl"
-_UNREADABLE = (ValueError, KeyError, TypeError, OverflowError)
-"""What an event that is not of the form of its kind raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,8 @@ def read_segments(path: Path) -> tuple[tuple[float, float], ...]:
     segments = []
     lines = path.read_bytes().splitlines() if path.is_file() else []
     for event in json_objects(line for line in lines if b'"segment"' in line):
-        with suppress(*_UNREADABLE):
+        # What an event that is not of the form of its kind raises.
+        with suppress(ValueError, KeyError, TypeError, OverflowError):
             segments.append((float(event["begin"]), float(event["end"])))
     return tuple(segments)
 

@@ -120,13 +120,11 @@ class LowLevel(Trainer):
 
     def _one_device(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            loss = self._loss(self.logits(images, training=True), labels)
+            logits = self.logits(images, training=True)
+            loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, logits))
         gradients = tape.gradient(loss, list(self.trained.values()))
         tf.distribute.get_replica_context().merge_call(self._update, (gradients,))
         return loss
-
-    def _loss(self, logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels, logits))
 
     def _update(self, strategy: tf.distribute.Strategy, gradients: Sequence[Any]) -> None:
         pairs = list(zip(gradients, self.trained.values(), strict=True))

@@ -35,7 +35,7 @@ def earlier_sessions(trials: Sequence[TrialResult], lead: str | None) -> frozens
     leading = [trial for trial in trials if trial.session == lead]
     if any(trial.record.plan == SELFCHECK for trial in leading):
         return frozenset()
-    places = {trial.place for trial in leading}
+    places = {(trial.machine, trial.device_model) for trial in leading}
     until = max((trial.turn for trial in leading), default=0)
     return frozenset(
         trial.session
@@ -43,5 +43,5 @@ def earlier_sessions(trials: Sequence[TrialResult], lead: str | None) -> frozens
         if trial.turn <= until
         and trial.record.plan != SELFCHECK
         and trial.session != lead
-        and trial.place in places
+        and (trial.machine, trial.device_model) in places
     )

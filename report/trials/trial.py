@@ -169,11 +169,6 @@ class TrialResult:
         return self.record.measurement is not None and self.record.measurement.card is not None
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Return where it ran: the machine's id and label, and the device's model."""
-        return self.machine, self.machine_label, self.device_model
-
-    @property
     def sample_unit(self) -> str:
         return self.record.measurement.sample_unit if self.record.measurement else "sample"
 

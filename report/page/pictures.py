@@ -173,7 +173,7 @@ def _published_line(curve: PublishedCurve, values: Sequence[float]) -> CurveLine
 
 
 def scaling_panel(comparison: Comparison, sides: Sequence[NamedSystem]) -> CurvePanel | None:
-    """Return the speed-up over one device by devices, with the ideal, of the work that most sides did."""
+    """Return the speed-up over one device by devices of the work that most sides did, with cards' ideal."""
     work = max(comparison.works, key=lambda work: sum(cell is not None for cell in work.cells))
     known = [at for at, cell in enumerate(work.cells) if cell]
     found = [(at, ratio) for at in known[1:] if (ratio := comparison.ratio(work, at, known[0]))]
@@ -198,6 +198,8 @@ def scaling_panel(comparison: Comparison, sides: Sequence[NamedSystem]) -> Curve
     # A line of equal speed-up is no straight one where the axis is logarithmic.
     bent = tuple((most ** (n / 32), most ** (n / 32)) for n in range(33))
     ticks = tuple((2.0**n, f"{2**n}") for n in range(int(most).bit_length()) if 2**n <= most)
-    ideal = CurveLine("ideal", bent, published=True)
+    # Processes share their processor, of which one process may use all.
+    shared = found[0][1].of.stack.device == "cpu"
+    ideal = () if shared else (CurveLine("ideal", bent, published=True),)
     note = "times as fast as one; logarithmic across"
-    return CurvePanel("", note, (ideal, *lines[:MOST_LINES]), "times", ticks=ticks)
+    return CurvePanel("", note, (*ideal, *lines[:MOST_LINES]), "times", ticks=ticks)

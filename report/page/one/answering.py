@@ -68,7 +68,9 @@ def repeat_line(analysis: Analysis) -> Sentence:
     first, on = own[0].record, text.short_card(own[0].card)
     tried = dict.fromkeys(asked.command for trial in own if (asked := trial.record.trial.asked.own))
     if tried:
-        return Sentence("next-again", {"commands": (_try_line([*tried]),), "on": on, "trials": 0})
+        return Sentence(
+            "next-again", {"commands": (_try_line([*tried]),), "on": on, "trials": 0, "timed_on": ""}
+        )
     if analysis.request.questions and first.plan not in analysis.request.questions:
         return Sentence("next-plan-gone", {"commands": (FIRST,), "plan": first.plan})
     named = analysis.request.named or (analysis.lead,)
@@ -88,6 +90,7 @@ def repeat_line(analysis: Analysis) -> Sentence:
         {
             "commands": tuple(dict.fromkeys(lines)),
             "on": on,
+            "timed_on": text.short_card(ran[sessions[0].id][0].card) if sessions else "",
             "trials": len(last),
             "planned": max(len(last), sum(len(one.trials) for one in sessions)),
             "seconds": sum(trial.record.wall_seconds for trial in last.values()),

@@ -14,7 +14,7 @@ from report.compare.card_units import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, faster, holds, limits, reach, sound, unanswered
 from report.page.values import AnswerPage, Chip, PageOne, Quantity, Sentence, Source, SystemRuns, Systems
-from report.trials.key import grouped_by
+from report.trials.key import LOADER_ALONE, grouped_by
 from report.trials.trial import TrialResult
 
 CONSTRUCTED = "Constructed"
@@ -138,18 +138,22 @@ def _chips(
 
 
 def _work_chips(cells: Sequence[Cell]) -> Iterator[Chip]:
-    """Yield what holds of the works of some runs, with how many of how many they are."""
-    of = sum(len(cell.trials) for cell in cells)
+    """Yield what holds of works, with the models of these where it does not hold of all."""
     works = (
         ("generated-data", [cell for cell in cells if cell.key.data_source == "generated"]),
         ("synthetic-data", [cell for cell in cells if cell.key.data_source == "synthetic"]),
-        ("random-weights", [cell for cell in cells if cell.key.weights == "random"]),
+        ("random-weights", [cell for cell in cells if cell.key.weights == "random" and _trains(cell)]),
         ("scaled-down", [cell for cell in cells if smaller_notes(cell)]),
     )
     for name, found in works:
         if found:
-            data = {"count": sum(len(cell.trials) for cell in found), "of": of}
+            models = dict.fromkeys(text.model_name(cell.key.model) for cell in found)
+            data = {"models": [*models] if len(found) < len(cells) else []}
             yield Chip("stop" if name == "generated-data" else "care", name, "workloads", data)
+
+
+def _trains(cell: Cell) -> bool:
+    return cell.key.protocol != LOADER_ALONE
 
 
 def _software_chips(cells: Sequence[Cell]) -> Iterator[Chip]:

@@ -60,6 +60,9 @@ class TurningPoints:
     """The price at which the next offer costs as much."""
     rent: Range | None
     """The rent of an hour of the same card below which buying loses."""
+    idle_hours: float
+    idle_worth: float
+    """What they would bring after power, each sold at what an hour of the buyer's own work costs."""
 
 
 def ranged(function: Callable[[InputValues], float], inputs: Mapping[str, Range]) -> Range:
@@ -118,14 +121,17 @@ class CostModel:
         """Return what would turn it that `first` is cheaper than the others, which are in their order."""
         offer, inputs = self.offers[first], self._inputs(first)
         busy = self.site["busy_share"][1] * HOURS_A_YEAR
-        low, hours, high = offer.hours
-        capacity = self.cost(first).cards[1] * busy
+        found, (low, hours, high) = self.cost(first), offer.hours
+        capacity = found.cards[1] * busy
         hourly = positive_range(lambda at: self._year(first, at) / at[f"hours {first}"], inputs)
+        idle = 0.0 if offer.rented else capacity - hours
         return TurningPoints(
             another_card=None if offer.rented else (capacity / high, capacity / hours, capacity / low),
             other_best=self._overtaking(first, others),
             price=self._turning_price(first, others[0]) if others else None,
             rent=None if offer.rented else hourly,
+            idle_hours=idle,
+            idle_worth=idle * (hourly[1] - found.power / hours),
         )
 
     def _turning_price(self, i: int, j: int) -> Range | None:

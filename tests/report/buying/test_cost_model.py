@@ -85,6 +85,8 @@ def test_what_turns_an_answer_is_a_multiple_of_the_work_a_price_and_a_rent():
     assert turning.another_card == pytest.approx((7008 / 2200,) * 3)
     assert turning.price == pytest.approx(((3050 - 398.75) * 4 - 2500,) * 3)
     assert turning.rent == pytest.approx((1748.75 / 2200,) * 3)
+    assert turning.idle_hours == pytest.approx(7008 - 2200)
+    assert turning.idle_worth == pytest.approx(4808 * (1748.75 / 2200 - 0.18125))
 
 
 def test_more_work_turns_to_the_offer_that_needs_fewer_cards_and_from_rent_to_buying():

@@ -160,7 +160,7 @@ def test_a_card_whose_memory_the_work_did_not_fit_is_never_the_one_to_buy_though
 
 def test_a_run_that_is_invalid_gives_no_power():
     def drew(records: list[Record], watts: float) -> list[Record]:
-        energy = Energy(scope="cards", joules=60 * watts, window_seconds=60, band=0.05)
+        energy = Energy(joules=60 * watts, window_seconds=60, band=0.05)
         return [build.changed(one, telemetry=telemetry(energy=energy)) for one in records]
 
     sound = drew(series(repeats=3), 300)

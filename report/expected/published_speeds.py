@@ -20,9 +20,19 @@ from pydantic import Field
 from harness.record import Model
 from harness.record.published.cards import Card
 from report.expected.figures import PublishedRow, read_tables
-from report.expected.specs import FOLDER, csv_rows
+from report.expected.specs import FOLDER, csv_rows, load_specs
 
 FILE = FOLDER / "products.csv"
+NO_BF16 = {"Pascal", "Maxwell", "Volta", "Turing"}
+"""Architectures that emulate bf16."""
+PEAKS = {
+    "fp32-ieee": "fp32_tflops",
+    "tf32": "tf32_tflops",
+    "fp16": "fp16_tflops",
+    "bf16": "fp16_tflops",
+}
+
+
 UNIT_SD = 0.03
 """Standard deviation of the logarithm of the speed between cards of one model, where it was not measured.
 
@@ -54,7 +64,7 @@ NETWORK_SD = 0.23
 
 
 class PublishedProduct(Model):
-    """One figure in TFLOP/s; null are the architecture and the peak of a card that cards.toml lacks."""
+    """One figure in TFLOP/s; null are the architecture and the peak of a card that no table describes."""
 
     card: str
     arithmetic: str
@@ -74,14 +84,19 @@ def load_products(root: Path, cards: Sequence[Card]) -> tuple[PublishedProduct, 
     """Return the published products; none where the clone has no table of them."""
     if not (root / FILE).is_file():
         return ()
-    known = {card.name: card for card in cards}
+    specs, sold = load_specs(root, cards), {card.name: card for card in cards}
 
     def described(row: PublishedProduct) -> PublishedProduct:
-        card = known.get(row.card)
-        if card is None:
+        found = specs.get(row.card)
+        if found is None:
             return row
-        peak = peak_of(card, row.arithmetic)
-        return row.model_copy(update={"architecture": card.architecture.split()[0], "peak": peak})
+        if card := sold.get(row.card):
+            peak = peak_of(card, row.arithmetic)
+        elif row.arithmetic == "bf16" and found.architecture in NO_BF16:
+            peak = None
+        else:
+            peak = getattr(found, PEAKS.get(row.arithmetic, ""), None)
+        return row.model_copy(update={"architecture": found.architecture, "peak": peak})
 
     return tuple(described(row) for _, row in csv_rows(root, FILE, PublishedProduct))
 

@@ -22,6 +22,7 @@ from harness.machine import machine_id, user_state_folder
 from harness.plan.plan_file import plan_questions
 from harness.record import Question, store
 from harness.run.jobs import submission
+from harness.settings import Settings
 from report import text
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.expected.relative import CardsOnPaper
@@ -33,7 +34,18 @@ from report.page.pdf import write as write_pdf
 from report.page.values import Quantity, Sentence, systems_of
 from report.page.whole_page import WrittenPage, gallery_pages, write, write_gallery
 
+LONGER = {"cuda": "resnet18", "rocm": "resnet18"}
+"""By the kind of device the plan of longer runs of the precisions that the short plan compares."""
 LOG_LINES, LOG_LETTERS = 12, 200
+
+
+def _longer_line(analysis: Analysis) -> str:
+    """Return the line that the short plan leads to on its one kind of device; empty for another plan."""
+    session, devices = analysis.leading_session, {trial.environment.device for trial in analysis.own}
+    plan = LONGER.get(devices.pop()) if len(devices) == 1 else None
+    asked = analysis.question.by == "precision"
+    short = asked and session is not None and session.plan == Settings().plan
+    return f"invoke build --plan {plan} run --blocks 3 report" if short and plan else ""
 
 
 def _log_ends(root: Path, analysis: Analysis) -> dict[str, tuple[str, ...]]:
@@ -161,7 +173,9 @@ def analyse_records(root: Path, out: Path, how: ReportOptions) -> Analysis:
         request = replace(request, **own_fields(root))
         analysis = analyse(evidence_in(root), request)
         request = replace(request, prospects=find_prospects(root, analysis), logs=_log_ends(root, analysis))
-    request = replace(request, **_expectation_fields(root, analysis, how.expect))
+    request = replace(
+        request, longer=_longer_line(analysis), **_expectation_fields(root, analysis, how.expect)
+    )
     tables = paper_speeds(root, analysis) if (root / FOLDER).is_dir() else CardsOnPaper()
     return analysis.with_request(request, tables)
 

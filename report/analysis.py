@@ -89,6 +89,8 @@ class AnalysisRequest:
     """The sessions that were named together, `session` among them; empty where none or one was."""
     prospects: Prospects = field(default_factory=Prospects)
     """What would judge the claims that no record meets: the report itself knows no plans."""
+    longer: str = ""
+    """The line that a short plan leads to; empty where the leading session was of another."""
     asked: tuple[CardExpectation, ...] = ()
     """What is expected of a card that was named, else of the offers' cards without a record."""
     should: Mapping[str, ExpectedValue] = field(default_factory=dict)

@@ -23,7 +23,19 @@ from tests.helpers import records_builder as build
 from tests.helpers.here import evidence_here
 from tests.helpers.records_card import checked_card
 
-ON_CPU = "20261121-38cb4c"
+ON_CPU, ON_CARD, DESK = "20261121-38cb4c", "20261126-cb0794", "20261121-8a1add"
+
+
+@pytest.mark.parametrize(("session", "plan"), [(ON_CPU, None), (ON_CARD, "resnet18"), (DESK, None)])
+def test_a_first_look_names_the_longer_line_of_its_device(
+    session: str, plan: str | None, tmp_path: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(report, "evidence_in", lambda root: evidence_here())
+    analysis, written = write_report(ROOT, tmp_path, ReportOptions((session,)))
+    text = written.markdown.read_text()
+    line = f"invoke build --plan {plan} run --blocks 3 report"
+    assert (f"`{line}`" in text) == bool(plan)
+    assert (page_of(analysis).one.answer.following.data["commands"] == (line,)) == bool(plan)
 
 
 def test_the_first_page_of_a_clone_shows_published_studies_and_the_records_that_came_with_it(

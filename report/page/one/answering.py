@@ -66,6 +66,8 @@ def repeat_line(analysis: Analysis) -> Sentence:
     if not own:
         return Sentence("next-first", {"commands": (FIRST,)})
     first, on = own[0].record, text.short_card(own[0].card)
+    if analysis.request.longer:
+        return Sentence("next-longer", {"commands": (analysis.request.longer,), "on": on})
     tried = dict.fromkeys(asked.command for trial in own if (asked := trial.record.trial.asked.own))
     if tried:
         return Sentence(

@@ -12,7 +12,6 @@ from tests.helpers import records_builder as build
 from tests.helpers.workload_runner import (
     printed,
     run,
-    tiny_ceiling,
     tiny_classifier,
     tiny_language_model,
     tiny_mlp,
@@ -187,7 +186,6 @@ TRIALS = {
     "mnist_cnn": tiny_mnist(),
     "tensorcore_mlp": tiny_mlp(limit=LIMIT),
     "convnet": tiny_classifier(model="resnet18", batch_size=4, limit=LIMIT),
-    "ceilings": tiny_ceiling(limit=LIMIT),
 }
 
 

@@ -73,19 +73,21 @@ def _prepare_xrays(name: str, source: str, screen: Screen) -> None:
             remedy="unpack it, then name its folder with --from FOLDER",
         )
     # Loads Pillow, which no other verb needs.
+    import PIL
+
     from harness.data.chest_xray import WHOLE, prepare_xrays
 
-    done = prepare_xrays(
+    sha256 = prepare_xrays(
         expand_path(source),
         default_folder(),
         expected=WHOLE,
         watch=lambda there, of: screen.move(name, there, of, f"{there}/{count(of, 'image')}"),
     )
-    for part, size in done.sizes.items():
+    for part, size in WHOLE.items():
         screen.say(f"{part}: {count(size.patients, 'patient')}, {count(size.images, 'image')}")
     screen.say(
-        f"{name}: complete in {done.folder}\n"
-        f"SHA-256 {done.sha256}, by Pillow {done.pillow}; its makers give no hash to check against"
+        f"{name}: complete in {default_folder() / name}\n"
+        f"SHA-256 {sha256}, by Pillow {PIL.__version__}; its makers give no hash to check against"
     )
 
 

@@ -13,18 +13,14 @@ checked of the source is that every image of the table is there and how many eac
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-import PIL
+import pandas as pd
 from PIL import Image
 
 from harness.data.datasets import CHEST_XRAY, IMAGES, LABEL_TABLE, SUMS
@@ -33,30 +29,22 @@ from harness.errors import DataError, UserError
 from harness.files import free_bytes, hash_file, need_room, write_then_rename
 
 TABLE = "Data_Entry_2017.csv"
+COLUMNS = {"Image Index": "image", "Patient ID": "patient", "Finding Labels": "findings"}
+AS_IT_CAME = "take the whole table as it came"
 LABELS = (
     *("Atelectasis", "Cardiomegaly", "Effusion", "Infiltration", "Mass", "Nodule", "Pneumonia"),
     *("Pneumothorax", "Consolidation", "Edema", "Emphysema", "Fibrosis", "Pleural_Thickening", "Hernia"),
 )
-NO_LABEL = "No Finding"
+_FINDING = f"(?:{'|'.join((*LABELS, 'No Finding'))})"
 PATIENT_SHARES = {"train": 0.7, "valid": 0.1}
 """Each rounded down; the patients that are left are tested on."""
 
-SplitPart = Literal["train", "valid", "test"]
 PIXELS = 264
 AHEAD = 256
 """Images that are read before the first of them is written."""
 
 Watch = Callable[[int, int], None]
 """Told how many images are there, of how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One image. `labels` are 0 or 1, in the order of LABELS."""
-
-    image: str
-    patient: int
-    labels: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ class PatientCount:
     images: int
 
 
-WHOLE: Mapping[SplitPart, PatientCount] = {
+WHOLE: Mapping[str, PatientCount] = {
     "train": PatientCount(21563, 87306),
     "valid": PatientCount(3080, 7616),
     "test": PatientCount(6162, 17198),
@@ -75,107 +63,89 @@ WHOLE: Mapping[SplitPart, PatientCount] = {
 """The study's own; its text says 12,120 images where its code reads 112,120."""
 
 
-def read_table(path: Path) -> tuple[Entry, ...]:
-    """Return the table's rows in their order; raises DataError naming the line that is none."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file)
-        missing = {"Image Index", "Finding Labels", "Patient ID"} - set(rows.fieldnames or ())
-        if missing:
-            raise DataError(
-                f"'{path.name}' has no column '{min(missing)}'", remedy="take the table as it came"
-            )
-        entries = tuple(_entry(row, rows.line_num, path.name) for row in rows)
-    names = {entry.image for entry in entries}
-    if len(names) != len(entries):
-        raise DataError(f"'{path.name}' names {len(entries) - len(names):,} images twice")
-    return entries
+def read_table(path: Path) -> pd.DataFrame:
+    """Return each image of the table in its order, its patient, and each label as 0 or 1.
 
-
-def _entry(row: Mapping[str, str], line: int, name: str) -> Entry:
-    findings = row["Finding Labels"].split("|")
-    unknown = set(findings) - set(LABELS) - {NO_LABEL}
-    image = row["Image Index"]
-    if unknown or not row["Patient ID"].isdecimal() or not re.fullmatch(r"[^/]+\.png", image):
+    Raises DataError naming the line that is none.
+    """
+    try:
+        rows = pd.read_csv(path, usecols=[*COLUMNS], dtype=str, index_col=False, na_filter=False)
+    except ValueError as error:
+        raise DataError(f"'{path.name}' cannot be read ({error})", remedy=AS_IT_CAME) from None
+    rows = rows.rename(columns=COLUMNS)
+    good = (
+        rows["image"].str.fullmatch(r"[^/]+\.png")
+        & rows["patient"].str.fullmatch("[0-9]{1,9}")
+        & rows["findings"].str.fullmatch(rf"{_FINDING}(\|{_FINDING})*")
+    )
+    if not good.all():
+        at = int(np.argmin(good))
+        image, findings, patient = rows[["image", "findings", "patient"]].iloc[at]
         raise DataError(
-            f"line {line} of '{name}' is no row of that table: '{image}', '{row['Finding Labels']}', "
-            f"patient '{row['Patient ID']}'",
-            remedy="take the table as it came",
+            f"line {at + 2} of '{path.name}' is no row of that table: '{image}', '{findings}', "
+            f"patient '{patient}'",
+            remedy=AS_IT_CAME,
         )
-    return Entry(image, int(row["Patient ID"]), tuple(int(label in findings) for label in LABELS))
+    if twice := int(rows["image"].duplicated().sum()):
+        raise DataError(f"'{path.name}' names {twice:,} images twice")
+    labels = rows.pop("findings").str.get_dummies("|").reindex(columns=[*LABELS], fill_value=0)
+    return rows.astype({"patient": int}).join(labels)
 
 
-def split_patients(entries: Iterable[Entry]) -> dict[SplitPart, tuple[Entry, ...]]:
-    """Return the images of each part, by patient, the patients in the order of their numbers."""
-    entries = tuple(entries)
-    patients = sorted({entry.patient for entry in entries})
+def split_patients(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with each image's part, sorted by it: patients in the order of their numbers."""
+    patients = np.unique(table["patient"])
     train = int(PATIENT_SHARES["train"] * len(patients))
     valid = train + int(PATIENT_SHARES["valid"] * len(patients))
-    part_of: dict[int, SplitPart] = {}
-    for place, patient in enumerate(patients):
-        part_of[patient] = "train" if place < train else "valid" if place < valid else "test"
-    return {part: tuple(entry for entry in entries if part_of[entry.patient] == part) for part in WHOLE}
+    part = np.digitize(np.searchsorted(patients, table["patient"]), [train, valid])
+    return table.assign(part=pd.Categorical.from_codes(part, pd.Index([*WHOLE]))).sort_values(
+        "part", kind="stable"
+    )
 
 
-def split_sizes(split: Mapping[SplitPart, tuple[Entry, ...]]) -> dict[SplitPart, PatientCount]:
-    """Return patients and images of each part."""
-    return {part: PatientCount(len({entry.patient for entry in of}), len(of)) for part, of in split.items()}
-
-
-def check_sizes(
-    split: Mapping[SplitPart, tuple[Entry, ...]], expected: Mapping[SplitPart, PatientCount]
-) -> None:
+def check_sizes(split: pd.DataFrame, expected: Mapping[str, PatientCount]) -> None:
     """Raise DataError with the first part that has not as many patients and images as it should."""
-    for part, size in split_sizes(split).items():
-        right = expected[part]
+    for part, right in expected.items():
+        members = split[split["part"] == part]
+        size = PatientCount(members["patient"].nunique(), len(members))
         if size != right:
             raise DataError(
                 f"'{TABLE}' gives {size.patients:,} patients with {size.images:,} images to '{part}' where "
                 f"{right.patients:,} with {right.images:,} belong",
-                remedy="take the whole table as it came",
+                remedy=AS_IT_CAME,
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What is there now. `sha256` is that of SHA256SUMS: what a record would call this data."""
-
-    folder: Path
-    sizes: Mapping[SplitPart, PatientCount]
-    sha256: str
-    pillow: str
 
 
 def prepare_xrays(
     source: Path,
     folder: Path,
     *,
-    expected: Mapping[SplitPart, PatientCount] = WHOLE,
+    expected: Mapping[str, PatientCount] = WHOLE,
     watch: Watch = lambda done, of: None,
-) -> Prepared:
+) -> str:
     """Make `folder`/chestxray of what lies anywhere below `source`, in place of one that is there.
 
-    Raises UserError where `source` has no table, DataError where the table, its counts or an image are not as
-    they should be, NoSpace and Busy as fetching does.
+    Returns the SHA-256 of its SHA256SUMS: what a record would call this data. Raises UserError where `source`
+    has no table, DataError where the table, its counts or an image are not as they should be, NoSpace and
+    Busy as fetching does.
     """
-    split, images = _read_source(source, expected)
-    paths = [images[entry.image] for entries in split.values() for entry in entries]
+    table, paths = _read_source(source, expected)
     with hold_folder(folder):
         ours = folder / CHEST_XRAY
         ours.mkdir(parents=True, exist_ok=True)
         need_room(CHEST_XRAY, len(paths) * PIXELS**2, free_bytes(folder), folder, ELSEWHERE)
         _write_images(paths, ours / IMAGES, watch)
         with write_then_rename(ours / LABEL_TABLE) as part:
-            part.write_text(_table_text(split), encoding="utf-8", newline="")
+            columns = ["image", "part", "patient", *LABELS]
+            table.to_csv(part, columns=columns, index=False, lineterminator="\n")
         sums = [f"{hash_file(ours / name)}  {name}\n" for name in (IMAGES, LABEL_TABLE)]
         with write_then_rename(ours / SUMS) as part:
             part.write_text("".join(sums), encoding="utf-8", newline="")
-        return Prepared(ours, split_sizes(split), hash_file(ours / SUMS), PIL.__version__)
+        return hash_file(ours / SUMS)
 
 
-def _read_source(
-    source: Path, expected: Mapping[SplitPart, PatientCount]
-) -> tuple[dict[SplitPart, tuple[Entry, ...]], dict[str, Path]]:
-    """Return the split of the table, and the path of each of its images."""
+def _read_source(source: Path, expected: Mapping[str, PatientCount]) -> tuple[pd.DataFrame, list[Path]]:
+    """Return the table by its parts, and the path of each of its images."""
     tables = sorted(source.rglob(TABLE))
     if not tables:
         raise UserError(
@@ -186,15 +156,14 @@ def _read_source(
     images = {
         name: Path(place) / name for place, _, names in os.walk(source, followlinks=True) for name in names
     }
-    named = [entry.image for entries in split.values() for entry in entries]
-    missing = [name for name in named if name not in images]
+    missing = [name for name in split["image"] if name not in images]
     if missing:
         raise DataError(
-            f"{len(missing):,} of the {len(named):,} images that '{TABLE}' names are not below '{source}', "
+            f"{len(missing):,} of the {len(split):,} images that '{TABLE}' names are not below '{source}', "
             f"the first is '{missing[0]}'",
             remedy="unpack all twelve archives there",
         )
-    return split, images
+    return split, [images[name] for name in split["image"]]
 
 
 def _write_images(paths: Sequence[Path], target: Path, watch: Watch) -> None:
@@ -228,12 +197,3 @@ def resize_image(path: Path) -> np.ndarray:
             f"the image '{path.name}' cannot be read ({error})", remedy="unpack its archive again"
         ) from None
     return np.asarray(small)
-
-
-def _table_text(split: Mapping[SplitPart, tuple[Entry, ...]]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["image", "part", "patient", *LABELS])
-    for part, entries in split.items():
-        rows.writerows([entry.image, part, entry.patient, *entry.labels] for entry in entries)
-    return text.getvalue()

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from harness.engines import CHOICES
 from harness.errors import PlanError
-from harness.record import Model, Precision, Role, first_problem
+from harness.record import Model, Precision, Role
 from harness.record.machine import Declared
 from harness.record.result import Question, question_words
 from harness.units import parse_seconds
@@ -72,10 +72,7 @@ def load_settings(root: Path, environ: Mapping[str, str], options: Mapping[str, 
     values = _from_file(root / FILE)
     values |= _from_environment(environ)
     values |= {key: value for key, value in options.items() if value not in (None, "", False)}
-    try:
-        settings = Settings.model_validate(values)
-    except ValidationError as error:
-        raise PlanError(f"the settings: {first_problem(error)}", remedy=REMEDY) from None
+    settings = Settings.parse(values, "the settings", REMEDY, PlanError)
     if settings.budget is not None:
         parse_seconds(settings.budget)
     return settings

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from harness.data.datasets import check_name
 from harness.device_kinds import DEVICE_KINDS
@@ -33,7 +33,6 @@ from harness.record import (
     TrialRequest,
     TrialSpec,
     Variant,
-    first_problem,
     parse_toml,
 )
 from harness.record.published.claim_set import suggest_name
@@ -274,15 +273,8 @@ def measure_variants(measure: Measure, where: str) -> tuple[Variant, ...]:
         rest = [_choices(getattr(measure, field), precision, model) for field in _MATRIX[2:]]
         for values in itertools.product(*rest):
             fields = dict(zip(_MATRIX, (model, precision, *values), strict=True))
-            try:
-                combinations.append(
-                    Variant.model_validate({**fields, "options": measure.options, "limit": measure.limit})
-                )
-            except ValidationError as error:
-                raise PlanError(
-                    f"{where}: {measure.workload}: {first_problem(error)}",
-                    remedy=KEYS,
-                ) from None
+            fields |= {"options": measure.options, "limit": measure.limit}
+            combinations.append(Variant.parse(fields, f"{where}: {measure.workload}", KEYS, PlanError))
     if not combinations:
         raise PlanError(f"{where}: {measure.workload} has no variant at all", remedy="complete its tables")
     return tuple(combinations)

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -78,14 +79,20 @@ class Model(BaseModel):
     )
 
     @classmethod
-    def parse(cls, given: str | bytes | dict[str, Any], where: str) -> Self:
-        """Read JSON, or what it holds; raises RecordError with the file, the field and the reason."""
+    def parse(
+        cls,
+        given: str | bytes | Mapping[str, Any],
+        where: str,
+        remedy: str = "correct or remove it",
+        refusal: type[UserError] = RecordError,
+    ) -> Self:
+        """Read JSON, or what a file holds; raises the refusal with the file, the field and the reason."""
         try:
-            if isinstance(given, dict):
+            if isinstance(given, Mapping):
                 return cls.model_validate(given)
             return cls.model_validate_json(given)
         except ValidationError as error:
-            raise RecordError(f"{where}: {first_problem(error)}", remedy="correct or remove it") from None
+            raise refusal(f"{where}: {first_problem(error)}", remedy=remedy) from None
 
     @classmethod
     def parse_toml(
@@ -93,13 +100,12 @@ class Model(BaseModel):
     ) -> Self:
         """Read TOML; raises the refusal with the file, the field and the reason."""
         try:
-            return cls.model_validate(parse_toml(content))
-        except ValidationError as error:
-            raise refusal(f"{where}: {first_problem(error)}", remedy=remedy) from None
+            tables = parse_toml(content)
         except UnicodeError as error:
             raise refusal(f"{where} {error}", remedy="save it again as UTF-8") from None
         except ValueError as error:
             raise refusal(f"{where} is not TOML: {error}", remedy="correct the line it names") from None
+        return cls.parse(tables, where, remedy, refusal)
 
     def canonical(self) -> str:
         """Return JSON with sorted keys and no spaces: equal values give equal text."""

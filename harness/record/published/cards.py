@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from harness.device_kinds import Vendor
 from harness.errors import UserError
-from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision, first_problem
+from harness.record import PRECISIONS, CardClass, DeviceKind, Model, Precision
 
 FILE = Path("results") / "cards.toml"
+REMEDY = "correct the field it names"
 
 _PREFIX = r"(?:(?:NVIDIA|AMD) )?(?:(?:GeForce|Tesla|Quadro|Radeon Instinct|Radeon|Instinct) )?"
 
@@ -94,19 +95,7 @@ class Card(Model):
 
 
 class _CardFile(Model):
-    cards: tuple[Card, ...]
-
-    @field_validator("cards", mode="before")
-    @classmethod
-    def _check_rows(cls, rows: Any) -> Any:
-        """Name the card of a row that is wrong, where its number would have to be counted out."""
-        for row in rows if isinstance(rows, list) else ():
-            try:
-                Card.model_validate(row)
-            except ValidationError as error:
-                name = row.get("name") if isinstance(row, dict) else row
-                raise ValueError(f"has a card '{name}' whose {first_problem(error)}") from None
-        return rows
+    cards: tuple[dict[str, Any], ...]
 
 
 def load_cards(root: Path) -> tuple[Card, ...]:
@@ -116,7 +105,8 @@ def load_cards(root: Path) -> tuple[Card, ...]:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{FILE} cannot be read ({error.strerror})", remedy="restore it from git") from None
-    return _CardFile.parse_toml(content, str(FILE), "correct the field it names", UserError).cards
+    rows = _CardFile.parse_toml(content, str(FILE), REMEDY, UserError).cards
+    return tuple(Card.parse(row, f"{FILE}: card '{row.get('name')}'", REMEDY, UserError) for row in rows)
 
 
 def find_card(name: str, cards: Sequence[Card]) -> Card | None:

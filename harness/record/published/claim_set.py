@@ -12,12 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from harness.errors import UserError
-from harness.record import Claim, Curve, DeviceKind, Model, Side, Study, first_problem
+from harness.record import Claim, Curve, DeviceKind, Model, Side, Study
 from harness.record.published.cards import FILE as CARDS
 from harness.record.published.cards import (
     Card,
@@ -161,25 +159,15 @@ def _claim(
         if not isinstance(key, str) or key not in shape.caveats:
             raise UserError(f"{where}: '{str(key)[:80]}' is not in [caveats]", remedy=REMEDY)
     spoken = {"caveats": [shape.caveats[key] for key in keys], "why": why and shape.caveats[why]}
-    claim = _validate(Claim, where, given | spoken)
+    claim = Claim.parse(given | spoken, where, REMEDY, UserError)
     _refuse(where, _faults(claim, cards))
     return claim
 
 
 def _curve(where: str, table: dict[str, Any], cards: Mapping[str, Card | None] | None) -> Curve:
-    curve = _validate(Curve, where, table)
+    curve = Curve.parse(table, where, REMEDY, UserError)
     _refuse(where, _curve_faults(curve, cards))
     return curve
-
-
-M = TypeVar("M", bound=Model)
-
-
-def _validate(model: type[M], where: str, table: Mapping[str, Any]) -> M:
-    try:
-        return model.model_validate(table)
-    except ValidationError as error:
-        raise UserError(f"{where}: {first_problem(error)}", remedy=REMEDY) from None
 
 
 def _refuse(where: str, faults: Iterator[tuple[str, str]]) -> None:

@@ -204,5 +204,5 @@ def test_what_a_row_lacks_is_unknown_and_what_is_wrong_names_its_card(tmp_path):
     (card,) = load_cards(tmp_path)
     assert peak_tflops(card, "fp32-ieee") is card.boost_mhz is card.memory_gb is None
     (tmp_path / "results" / "cards.toml").write_text(least + "power_watts = -3\n")
-    with pytest.raises(UserError, match=r"card 'Made-up 1' whose 'power_watts'"):
+    with pytest.raises(UserError, match=r"card 'Made-up 1': 'power_watts'"):
         load_cards(tmp_path)

@@ -165,8 +165,8 @@ EVENTS = [
 
 class Profile:
     def __init__(self, activities): pass
-    def start(self): pass
-    def stop(self):
+    def __enter__(self): return self
+    def __exit__(self, *error):
         self.profiler = SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: EVENTS))
 
 gpu, own = SimpleNamespace(type="cuda"), profiler.kernel_time
@@ -198,6 +198,6 @@ def test_a_few_more_steps_tell_what_the_kernels_took_and_change_no_figure(name, 
 
 
 def test_a_profiler_that_fails_costs_a_trial_nothing_but_its_figure(tmp_path):
-    spoil = "def fails(self): raise RuntimeError('CUPTI is not there')\nProfile.stop = fails"
+    spoil = "def fails(*given): raise RuntimeError('CUPTI is not there')\nProfile.__exit__ = fails"
     code = KERNELS.format(name="tensorcore_mlp", spoil=spoil)
     assert run(tmp_path, TRIALS["tensorcore_mlp"], code=code).measured.kernels is None

@@ -23,42 +23,20 @@ LINK_WORDS = ("HtoD", "DtoH", "HostToDevice", "DeviceToHost")
 MEMORY = "[memory]"
 
 
-class KernelWatch:
-    """Watches a device's kernels from `start` to `stop`."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-
-    def start(self) -> None:
-        """Watch from now on."""
-        torch.cuda.synchronize(self.device)
-        self._profile = profile(activities=[ProfilerActivity.CUDA])
-        self._profile.start()
-        self._began = time.perf_counter()
-
-    def enough(self, steps: int) -> bool:
-        """Return whether so many steps since the start will do."""
-        return steps >= STEPS or time.perf_counter() - self._began > SECONDS
-
-    def stop(self, steps: int) -> dict[str, Any] | None:
-        """Return what the kernels of so many steps took; None where the profiler reported no kernel."""
-        torch.cuda.synchronize(self.device)
-        self._profile.stop()
-        seconds = busy_seconds(self._profile.profiler.kineto_results.events())
-        return {"steps": steps, "busy_seconds": seconds} if seconds else None
-
-
 def kernel_time(step: Callable[[], object], device: torch.device) -> dict[str, Any] | None:
     """Return the kernels' time in a few more steps; None on a CPU, and where it cannot be had."""
     if device.type != "cuda":
         return None
-    watch, steps = KernelWatch(device), 0
     try:
-        watch.start()
-        while not steps or not watch.enough(steps):
-            step()
-            steps += 1
-        return watch.stop(steps)
+        torch.cuda.synchronize(device)
+        with profile(activities=[ProfilerActivity.CUDA]) as watched:
+            began, steps = time.perf_counter(), 0
+            while steps < STEPS and time.perf_counter() - began <= SECONDS:
+                step()
+                steps += 1
+            torch.cuda.synchronize(device)
+        seconds = busy_seconds(watched.profiler.kineto_results.events())
+        return {"steps": steps, "busy_seconds": seconds} if seconds else None
     except Exception:
         # The trial is measured by now: what a profiler cannot do costs it nothing but this figure.
         traceback.print_exc()

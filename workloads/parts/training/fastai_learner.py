@@ -15,6 +15,7 @@ as it did when the study ran.
 import time
 import traceback
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,8 +32,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from parts.numerics import precision
 from parts.numerics.precision import ScaleLog
+from parts.timing import profiler
 from parts.timing.clock import Clock
-from parts.timing.profiler import KernelWatch
 from parts.training.batches import Batch, InOrder, Rotated, Shuffled
 from parts.training.cifar_protocol import STATIC_LOSS_SCALE
 from parts.trial import TrialProcess
@@ -274,35 +275,29 @@ class ScaleRecorder(Callback):
 
 
 class Kernels(Callback):
-    """Watches the kernels of a few steps after the first one, then ends the fit."""
+    """Takes one step and times the kernels of a few more on its batch, in place of a fit."""
 
     order = LAST + 1
+    time: dict[str, Any] | None = None
 
-    def __init__(self, device: torch.device) -> None:
-        self.watch = KernelWatch(device)
-        self.time: dict[str, Any] | None = None
-
-    def after_batch(self) -> None:
-        if not self.training:
-            return
-        if not self.iter:
-            self.watch.start()
-        elif self.watch.enough(self.iter):
-            self.time = self.watch.stop(self.iter)
-            raise CancelFitException
+    def before_train(self) -> None:
+        step = partial(self.learn.one_batch, 0, next(iter(self.dl)))
+        step()
+        self.time = profiler.kernel_time(step, self.dls.device)
+        raise CancelFitException
 
 
 def kernel_time(learner: Learner, callbacks: list[Callback], device: torch.device) -> dict[str, Any] | None:
     """Return the kernels' time in a few more steps under these callbacks; None where it cannot be had."""
     if device.type != "cuda":
         return None
-    watching = Kernels(device)
+    kernels = Kernels()
     try:
-        learner.fit(1, cbs=[*callbacks, watching])
+        learner.fit(1, cbs=[*callbacks, kernels])
     except Exception:
         # As in `profiler.kernel_time`: the trial is measured by now.
         traceback.print_exc()
-    return watching.time
+    return kernels.time
 
 
 def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:

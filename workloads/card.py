@@ -17,7 +17,6 @@ from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock st
 
 from collections.abc import Callable
 from functools import partial
-from statistics import median
 from typing import Any
 
 import torch
@@ -37,7 +36,7 @@ from parts.timing.operations import (
     measure_operation,
     product,
     protocol_steps,
-    sample_calls,
+    settled_rate,
 )
 
 TITLE = "Whether a card is as it should be"
@@ -100,7 +99,7 @@ class Parts:
         self.seconds = options["part_seconds"] or PART_SECONDS[device.type]
         self.copy_bytes = options["copy_bytes"]
         self.rates: dict[str, float] = {}
-        self.record: dict[str, Any] = {"parts": [], "lacking": {}, "replays": []}
+        self.record: dict[str, Any] = {"replays": []}
         self.left_out = ""
 
     def measure_all(self, leave_out: str) -> Parts:
@@ -125,9 +124,10 @@ class Parts:
                     self.record["replays"].append(step)
             if arithmetic != self.left_out:
                 operands = partial(square, dtype, self.device, self.largest)
-                self._time_part("product", f"gemm_{arithmetic}_tflops", operands, self.seconds, arithmetic)
+                name = f"gemm_{arithmetic}_tflops"
+                self._time_part(f"product {arithmetic}", name, operands, self.seconds)
         except Failed as lacking:
-            self.record["lacking"][arithmetic] = str(lacking)[:200]
+            print(f"nothing is measured in {arithmetic}: {lacking}", flush=True)
 
     def _prepare(self, arithmetic: str) -> torch.dtype:
         """Return the operands' type, its switches set; raises Failed where the device lacks it."""
@@ -147,22 +147,10 @@ class Parts:
                 name = f"{operation.replace('-', '_')}_pinned_gb_per_second"
                 self._time_part(operation, name, partial(link_copies, device, over, back=back), seconds)
 
-    def _time_part(
-        self,
-        operation: str,
-        name: str,
-        make: Callable[[], TimedOperation],
-        seconds: float,
-        arithmetic: str | None = None,
-    ) -> None:
-        """Add a part, and the rate of its later half: a card's clock settles in the first."""
-        with self.trial.phase(f"{operation} {arithmetic}" if arithmetic else operation):
-            timed = make()
-            part = sample_calls(timed, seconds, self.device)
-        settled = part["sample_us"][len(part["sample_us"]) // 2 :]
-        rate = timed.amount * part["calls_per_sample"] / max(1, median(settled)) * 1e6
+    def _time_part(self, phase: str, name: str, make: Callable[[], TimedOperation], seconds: float) -> None:
+        with self.trial.phase(phase):
+            rate = settled_rate(make(), seconds, self.device)
         self.rates[name] = rate / (1e12 if name.endswith("tflops") else 1e9)
-        self.record["parts"].append({"operation": operation, "arithmetic": arithmetic, **part})
 
 
 if __name__ == "__main__":

@@ -212,22 +212,6 @@ ProductArithmetic = Literal["fp32-ieee", "tf32", "fp16", "bf16", "fp8"]
 """What a product is computed in."""
 
 
-class TimedPart(Model):
-    """One operation timed again and again for seconds, with the samples in which a clock still settles.
-
-    A sample's rate is `call_amount` (operations of a product, bytes of a copy) times calls over its time.
-    """
-
-    operation: Literal["product", "copy", "host-to-device", "device-to-host"]
-    arithmetic: LeftOutIfNull[ProductArithmetic] = None
-    """The product's; null for a copy."""
-    call_amount: Annotated[float, Field(gt=0)]
-    calls_per_sample: Annotated[int, Field(ge=1)]
-    structure: dict[str, int]
-    """m, n and k of a product, bytes of a copy."""
-    sample_us: Packed
-
-
 class Replay(Model):
     """One computation again and again on the same inputs, which depend on no seed, machine or process."""
 
@@ -259,9 +243,6 @@ class MemoryPattern(Model):
 class CardCheck(Model):
     """What was measured before the window, which holds one product without a pause."""
 
-    parts: tuple[TimedPart, ...]
-    lacking: dict[ProductArithmetic, Annotated[str, Field(max_length=200)]] = {}
-    """Arithmetic that was not measured, and why."""
     replays: tuple[Replay, ...]
     memory_pattern: MemoryPattern
 

@@ -199,6 +199,8 @@ RETIRED = (
     ("measurement", "flops", "bytes_method"),
     ("measurement", "precision", "loss_scale", "history"),
     ("measurement", "program", "rows_left_out"),
+    ("measurement", "card", "parts"),
+    ("measurement", "card", "lacking"),
     ("measurement", "card", "memory_pattern", "free_bytes"),
     ("measurement", "card", "memory_pattern", "write_seconds"),
     ("measurement", "card", "memory_pattern", "read_seconds"),

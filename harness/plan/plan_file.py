@@ -400,6 +400,8 @@ def _plan_repeats(plan: Plan, measure: Measure, variant: Variant, context: PlanC
     each = plan.each_card and variant.gpus == 1 and context.cards > 1
     for card in range(context.cards) if each else (None,):
         placed = asked.model_copy(update={"card": card})
-        first = TrialSpec.from_request(placed, 1, seed=seed, timeout_seconds=timeout, targets=measure.targets)
         for at in range(measure.repeats or plan.repeats):
-            yield Planned(first.as_repeat(at + 1, seed + at), measure.role, variant.model, measure.priority)
+            trial = TrialSpec.from_request(
+                placed, at + 1, seed=seed + at, timeout_seconds=timeout, targets=measure.targets
+            )
+            yield Planned(trial, measure.role, variant.model, measure.priority)

@@ -174,11 +174,6 @@ class TrialSpec(Model):
             targets=targets,
         )
 
-    def as_repeat(self, repeat: int, seed: int) -> Self:
-        """Return the trial as another repeat; what is asked is not hashed again."""
-        own_id = trial_id(self.asked, repeat, self.id.rpartition("-")[2])
-        return self.model_copy(update={"id": own_id, "repeat": repeat, "seed": seed})
-
     @property
     def digest_on_any_card(self) -> str:
         """Return the hash of what is asked, which trials of several cards share."""
@@ -191,10 +186,10 @@ class TrialSpec(Model):
         return self
 
 
-def trial_id(asked: TrialRequest, repeat: int, digest: str = "") -> str:
-    """Return workload, repeat, and the hash of what is asked, or its `digest`: a safe file name."""
+def trial_id(asked: TrialRequest, repeat: int) -> str:
+    """Return workload, repeat, and the hash of what is asked: a safe file name."""
     workload = re.sub(r"[^a-z0-9_]", "-", asked.workload)
-    return f"{workload}-r{repeat}-{digest or _digest(asked.model_dump_json())}"
+    return f"{workload}-r{repeat}-{_digest(asked.model_dump_json())}"
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from harness.errors import NoSpace, RecordError, UserError
-from harness.record import Limit, Record, Session, TrialSpec, store
+from harness.record import Limit, Record, Session, store
 from harness.record.trial_spec import trial_id
 from harness.run import runner
 from tests.helpers import TESTS, clone
@@ -37,12 +37,6 @@ def test_every_committed_trial_keeps_its_id_and_a_most_makes_another_one():
     longer = first.model_copy(update={"variant": first.variant.model_copy(update={"limit": limit})})
     assert trial_id(longer, 1) != trial_id(first, 1)
     assert '"seconds_at_most":300.0' in longer.canonical()
-
-
-def test_another_repeat_of_a_trial_is_what_its_content_gives():
-    asked = results_here().records[0].record.trial.asked
-    first = TrialSpec.from_request(asked, 1, seed=1111, timeout_seconds=60)
-    assert first.as_repeat(3, 1113) == TrialSpec.from_request(asked, 3, seed=1113, timeout_seconds=60)
 
 
 def test_a_record_reads_back_as_it_was_written(measured):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -51,12 +51,11 @@ def fit_budget(
     priorities, their repeats beyond two. Then the middle depths go.
     """
     remaining, left_out = tuple(planned), list[LeftOut]()
-    for what, goes in _drops(remaining, estimate):
+    for what, stays in _drops(remaining, estimate):
         if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
             break
-        gone = {item.trial.id for item in remaining if goes(item)}
         reason = f"the budget of {format_duration(budget_seconds)}"
-        remaining, dropped = keep_wanted(remaining, partial(_is_none_of, gone), what, reason)
+        remaining, dropped = keep_wanted(remaining, stays, what, reason)
         left_out += dropped
     return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
 
@@ -64,20 +63,20 @@ def fit_budget(
 def _drops(
     remaining: PlannedTrials, estimate: TrialSeconds
 ) -> Iterator[tuple[str, Callable[[Planned], bool]]]:
-    """Yield what may be dropped, in order, each as a name and whether a trial is of it."""
+    """Yield what may be dropped, in order, each as a name and whether a trial is none of it."""
     most, some, fewest = REPEATS
     later = sorted({item.priority for item in remaining if item.priority > 1}, reverse=True)
-    yield f"repeats beyond {most}", lambda item: item.trial.repeat > most
+    yield f"repeats beyond {most}", lambda item: item.trial.repeat <= most
     for priority in (*later, 1):
         yield from _priority_drops(
             priority, tuple(item for item in remaining if item.priority == priority), estimate
         )
-    yield f"repeats beyond {some}", lambda item: item.trial.repeat > some
+    yield f"repeats beyond {some}", lambda item: item.trial.repeat <= some
     for priority in later:
-        yield f"rows of priority {priority} in host mode", partial(_matches, priority=priority)
-    yield f"repeats beyond {fewest}", lambda item: item.trial.repeat > fewest
+        yield f"rows of priority {priority} in host mode", partial(_differs, priority=priority)
+    yield f"repeats beyond {fewest}", lambda item: item.trial.repeat <= fewest
     for model in middle_depths(remaining):
-        yield f"the middle depth {model}", partial(_matches, model=model)
+        yield f"the middle depth {model}", partial(_differs, model=model)
 
 
 def _priority_drops(
@@ -88,23 +87,19 @@ def _priority_drops(
     some = REPEATS[1]
     yield (
         f"repeats of priority {priority} beyond {some}",
-        lambda item: item.trial.id in of_priority and item.trial.repeat > some,
+        lambda item: item.trial.id not in of_priority or item.trial.repeat <= some,
     )
     fulls = {item.twins: item for item in items if item.role == "full"}
     for item in sorted(fulls.values(), key=estimate, reverse=True):
         variant = item.trial.asked.variant
         what = f"the full-length trial of {variant.model} {variant.precision} ({variant.data_mode})"
-        yield what, partial(_matches, twins=item.twins)
+        yield what, partial(_differs, twins=item.twins)
     if priority > 1:
-        yield f"rows of priority {priority}", lambda item: item.trial.id in of_priority
+        yield f"rows of priority {priority}", lambda item: item.trial.id not in of_priority
 
 
-def _is_none_of(gone: Collection[str], item: Planned) -> bool:
-    return item.trial.id not in gone
-
-
-def _matches(item: Planned, **values: object) -> bool:
-    return all(getattr(item, name) == value for name, value in values.items())
+def _differs(item: Planned, **values: object) -> bool:
+    return any(getattr(item, name) != value for name, value in values.items())
 
 
 def _is_published(item: Planned) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import sys
 import zlib
 from array import array
 from collections.abc import Sequence
@@ -20,8 +19,6 @@ STEPS_KEPT_SINGLE = 20_000
 
 def pack(values: array[int]) -> str:
     """Return base64 of deflated little-endian integers."""
-    if sys.byteorder == "big":
-        values.byteswap()
     return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
 
 
@@ -40,8 +37,6 @@ def unpack(text: str, typecode: Literal["I", "Q", "i"], count: int, what: str) -
     if len(raw) != size:
         raise ValueError(f"the {what} holds {len(raw)} bytes where {count} values need {size}")
     values.frombytes(raw)
-    if sys.byteorder == "big":
-        values.byteswap()
     return values
 
 

@@ -24,7 +24,7 @@ from harness.files import Files, user_folder
 from harness.gpu import amd, nvidia
 from harness.gpu.nvml import driver_session, load_library
 from harness.probe.describe import describe_machine
-from harness.probe.system import available_bytes, load_average, sees_processes
+from harness.probe.system import available_bytes, sees_processes
 from harness.record import Load, Machine, store
 from harness.record.published.cards import Card, find_card_by_chip, is_shared_name, load_cards
 from harness.redact import redact_value
@@ -203,7 +203,7 @@ def read_load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     if has_nvidia or has_amd:
         others, unknown = _other_processes(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
     return Load(
-        load_average_1min=load_average(),
+        load_average_1min=round(os.getloadavg()[0], 2),
         memory_available_bytes=available_bytes(files),
         other_gpu_processes=others[0] if others else None,
         other_gpu_memory_bytes=others[1] if others else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Set
 from typing import Any
 
 from harness.files import Files
@@ -22,13 +23,13 @@ _CPU = "/sys/devices/system/cpu"
 _NODES = "/sys/devices/system/node"
 
 
-def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
-    """Return the fields of record.Cpu. `affinity` is how many CPUs this process may be scheduled on."""
+def describe_cpu(files: Files, cpus: Set[int]) -> dict[str, Any]:
+    """Return the fields of record.Cpu; `cpus` are those that this process may be scheduled on."""
     blocks = _blocks(files)
     first = blocks[0] if blocks else {}
     flags = set((first.get("flags") or first.get("Features") or "").split())
     threads = len(blocks) or os.cpu_count()
-    counts = [float(count) for count in (threads, affinity, system.cpu_quota(files)) if count]
+    counts = [float(count) for count in (threads, len(cpus), system.cpu_quota(files)) if count]
     sockets, cores = _topology(files, blocks)
     return {
         "model": " ".join(first.get("model name", "").split()) or _arm_model(files, blocks),
@@ -41,6 +42,8 @@ def describe_cpu(files: Files, affinity: int | None) -> dict[str, Any]:
         "smt": _smt(files, cores, threads),
         "features": [name for name in FEATURES if name in flags or (name == "neon" and "asimd" in flags)],
         "native_16_bit": _native_16_bit(flags),
+        "numa_affinity": numa_affinity(files, cpus),
+        "usable_kinds": usable_kinds(files, cpus),
     }
 
 
@@ -127,18 +130,8 @@ def _native_16_bit(flags: set[str]) -> list[str] | None:
     return [name for name, ways in NATIVE_16_BIT.items() if any(flags.issuperset(way) for way in ways)]
 
 
-def allowed_cpus() -> frozenset[int] | None:
-    """Return the CPUs that this process may be scheduled on; None where the system does not say."""
-    try:
-        return frozenset(os.sched_getaffinity(0))
-    except OSError:
-        return None
-
-
-def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None:
+def numa_affinity(files: Files, cpus: Set[int]) -> list[int] | None:
     """Return the nodes that these CPUs belong to; None where the system does not say."""
-    if cpus is None:
-        return None
     nodes = [int(name[4:]) for name in files.names(_NODES) if re.fullmatch(r"node\d+", name)]
     affine = [node for node in nodes if cpus & _parse_range(files.text(f"{_NODES}/node{node}/cpulist") or "")]
     return sorted(affine) or None
@@ -147,8 +140,8 @@ def numa_affinity(files: Files, cpus: frozenset[int] | None) -> list[int] | None
 _X86_KINDS = {"cpu_core": "performance", "cpu_atom": "efficiency", "cpu_lowpower": "low-power"}
 
 
-def usable_kinds(files: Files, cpus: frozenset[int] | None) -> dict[str, int]:
-    """Return how many CPUs of each kind of core this process may use; empty where all are of one kind."""
+def usable_kinds(files: Files, cpus: Set[int]) -> dict[str, int]:
+    """Return how many of these CPUs are of each kind of core; empty where all are of one kind."""
     listed = {kind: files.text(f"/sys/devices/{name}/cpus") or "" for name, kind in _X86_KINDS.items()}
     kinds = {number: kind for kind, text in listed.items() for number in _parse_range(text)}
     if not kinds:
@@ -158,7 +151,7 @@ def usable_kinds(files: Files, cpus: frozenset[int] | None) -> dict[str, int]:
         }
     if len(set(kinds.values())) < 2:
         return {}
-    return dict(Counter(kinds[number] for number in sorted(kinds) if cpus is None or number in cpus))
+    return dict(Counter(kinds[number] for number in sorted(kinds) if number in cpus))
 
 
 def _parse_range(text: str) -> set[int]:

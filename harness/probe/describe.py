@@ -32,17 +32,12 @@ _REASONS = {
 def describe_machine(files: Files | None = None) -> dict[str, Any]:
     """Return the fields of record.Machine without id and label; each card has a raw `uuid` too."""
     files = files or Files()
-    driver, cpus = nvml.load_library(), cpu.allowed_cpus()
     cards = [card for maker in MAKERS.values() for card in maker.describe(files)]
     return {
         **describe_system(files),
-        "cpu": {
-            **cpu.describe_cpu(files, None if cpus is None else len(cpus)),
-            "numa_affinity": cpu.numa_affinity(files, cpus),
-            "usable_kinds": cpu.usable_kinds(files, cpus),
-        },
+        "cpu": cpu.describe_cpu(files, os.sched_getaffinity(0)),
         "gpus": cards,
-        "silent_cards": list(silent_cards(files, {card["bus"] for card in cards}, driver)),
+        "silent_cards": list(silent_cards(files, {card["bus"] for card in cards}, nvml.load_library())),
     }
 
 

@@ -62,7 +62,7 @@ def describe_system(files: Files) -> dict[str, Any]:
         "system": platform.system() or "unknown",
         "kernel": platform.release() or None,
         "distribution": _distribution(files),
-        "libc": _libc(),
+        "libc": " ".join(platform.libc_ver()).strip() or None,
         "architecture": platform.machine() or "unknown",
         "virtual": hypervisor(files, platform.release()),
         "container": is_container(files),
@@ -72,14 +72,6 @@ def describe_system(files: Files) -> dict[str, Any]:
         "numa_nodes": len(nodes) or None,
         "numa_balancing": None if balancing is None else balancing > 0,
     }
-
-
-def load_average() -> float | None:
-    """Return the system's load average over one minute; None where it keeps none."""
-    try:
-        return round(os.getloadavg()[0], 2)
-    except OSError:
-        return None
 
 
 def available_bytes(files: Files) -> int | None:
@@ -106,13 +98,6 @@ def _distribution(files: Files) -> str | None:
     paths = ("/etc/os-release", "/usr/lib/os-release")
     names = (files.fields(path, "=").get("PRETTY_NAME", "").strip("\"'") for path in paths)
     return next(filter(None, names), None)
-
-
-def _libc() -> str | None:
-    try:
-        return os.confstr("CS_GNU_LIBC_VERSION")
-    except (ValueError, OSError):
-        return " ".join(part for part in platform.libc_ver() if part) or None
 
 
 def hypervisor(files: Files, kernel: str) -> str | None:

@@ -79,7 +79,7 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
         "/sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
         "/sys/devices/system/cpu/smt/active": "1\n",
     })  # fmt: skip
-    assert cpu.describe_cpu(files, affinity=6) == {
+    assert cpu.describe_cpu(files, cpus=set(range(6))) == {
         "model": "Xeon(R) Gold 6248",
         "sockets": 2,
         "cores": 4,
@@ -90,6 +90,8 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
         "smt": True,
         "features": ["avx2", "avx512f", "amx_bf16"],
         "native_16_bit": ["bf16"],
+        "numa_affinity": None,
+        "usable_kinds": {},
     }
 
 
@@ -105,9 +107,7 @@ def test_sockets_cores_threads_and_settings_are_read_from_the_system(tmp_path):
 )
 def test_a_processor_s_own_16_bit_types_are_read_from_its_flags(tmp_path, name, native):
     listed = (TESTS / "traces" / "cpuinfo" / f"{name}.txt").read_text(encoding="ascii")
-    assert (
-        cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] == native
-    )
+    assert cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), cpus=set())["native_16_bit"] == native
 
 
 def test_a_processor_of_arm_is_named_by_its_board_and_its_kinds_of_cores(tmp_path):
@@ -116,13 +116,13 @@ def test_a_processor_of_arm_is_named_by_its_board_and_its_kinds_of_cores(tmp_pat
         f"processor : {at}\nCPU implementer : 0x41\nCPU part : {part}\n" for at, part in enumerate(parts)
     ]
     files = {"/proc/cpuinfo": "\n".join(blocks), "/proc/device-tree/model": "A board\0"}
-    named = cpu.describe_cpu(tree(tmp_path, files), affinity=None)["model"]
+    named = cpu.describe_cpu(tree(tmp_path, files), cpus=set())["model"]
     assert named == "A board, 2 x Cortex-X925, 1 x Cortex-A725"
 
 
 @pytest.mark.parametrize("listed", ["", "processor : 0\ncpu : POWER9, altivec supported\n"])
 def test_where_the_kernel_lists_no_known_flags_a_processor_s_16_bit_types_are_unknown(tmp_path, listed):
-    assert cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), affinity=None)["native_16_bit"] is None
+    assert cpu.describe_cpu(tree(tmp_path, {"/proc/cpuinfo": listed}), cpus=set())["native_16_bit"] is None
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_in_the_kernel_s_first_namespace_other_processes_are_known_though_a_cont
 
 @pytest.mark.parametrize(
     ("cpus", "nodes"),
-    [({0, 1}, [0]), ({2}, [0]), ({4, 5}, [1]), ({3, 4}, [0, 1]), ({9}, None), (None, None)],
+    [({0, 1}, [0]), ({2}, [0]), ({4, 5}, [1]), ({3, 4}, [0, 1]), ({9}, None)],
 )
 def test_the_nodes_that_a_process_may_use_are_those_of_its_processors(cpus, nodes, tmp_path):
     files = tree(
@@ -244,7 +244,7 @@ def test_the_nodes_that_a_process_may_use_are_those_of_its_processors(cpus, node
             "/sys/devices/system/node/node1/cpulist": "4,5-7\n",
         },
     )
-    assert cpu.numa_affinity(files, None if cpus is None else frozenset(cpus)) == nodes
+    assert cpu.numa_affinity(files, cpus) == nodes
 
 
 def test_the_load_tells_how_many_processors_work_at_this_moment():
@@ -256,20 +256,20 @@ def test_the_load_tells_how_many_processors_work_at_this_moment():
 @pytest.mark.parametrize(
     ("listed", "cpus", "kinds", "label"),
     [
-        ({"cpu_core": "0-15", "cpu_atom": "16-31"}, None, {"performance": 16, "efficiency": 16},
+        ({"cpu_core": "0-15", "cpu_atom": "16-31"}, set(range(32)), {"performance": 16, "efficiency": 16},
          "cpu-16-performance-16-efficiency"),
         ({"cpu_core": "0-3", "cpu_atom": "4-7"}, {2, 3, 4}, {"performance": 2, "efficiency": 1},
          "cpu-2-performance-1-efficiency"),
         ({"cpu_core": "0-3", "cpu_atom": "4-7"}, {0}, {"performance": 1}, "cpu-1-performance"),
-        ({"cpu_core": "0-3"}, None, {}, "cpu-2-cores"),
-        ({}, None, {}, "cpu-2-cores"),
+        ({"cpu_core": "0-3"}, {0, 1}, {}, "cpu-2-cores"),
+        ({}, {0, 1}, {}, "cpu-2-cores"),
     ],
 )  # fmt: skip
 def test_cores_of_two_kinds_are_told_apart_and_counted_where_this_process_may_run(
     tmp_path, listed, cpus, kinds, label
 ):
     files = tree(tmp_path, {f"/sys/devices/{name}/cpus": f"{text}\n" for name, text in listed.items()})
-    usable = cpu.usable_kinds(files, None if cpus is None else frozenset(cpus))
+    usable = cpu.usable_kinds(files, cpus)
     assert usable == kinds
     assert default_label({"gpus": [], "cpu": {"usable": 2, "cores": 2, "usable_kinds": usable}}) == label
 
@@ -277,5 +277,5 @@ def test_cores_of_two_kinds_are_told_apart_and_counted_where_this_process_may_ru
 def test_arm_s_cores_of_two_kinds_are_told_apart_by_their_parts(tmp_path):
     blocks = [f"processor : {at}\nCPU part : {part}\n" for at, part in enumerate(["0xd85"] * 2 + ["0xd87"])]
     files = tree(tmp_path, {"/proc/cpuinfo": "\n".join(blocks)})
-    assert cpu.usable_kinds(files, frozenset((1, 2))) == {"Cortex-X925": 1, "Cortex-A725": 1}
+    assert cpu.usable_kinds(files, {1, 2}) == {"Cortex-X925": 1, "Cortex-A725": 1}
     assert "usable_kinds" not in Cpu().model_dump()

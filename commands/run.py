@@ -154,8 +154,7 @@ def _run_trials(
     chosen = choose_trials(setup, resolved, keep=how.keep)
     at_most_seconds = chosen.budget_seconds or how.at_most_seconds
     deadline = math.inf if at_most_seconds is None else time.monotonic() + at_most_seconds
-    exactly = bool(how.keep or setup.settings.role or setup.settings.precision)
-    opened = None if how.new_session else resumable_session(setup, chosen, screen.say, exactly=exactly)
+    opened = None if how.new_session else resumable_session(setup, chosen, screen.say)
     if opened is None:
         screen.say("\n".join(plan_lines(setup, chosen)))
         opened = begin_session(setup, chosen)
@@ -176,10 +175,8 @@ def begin_session(setup: RunSetup, chosen: Chosen) -> Session:
     return session.open_session(setup.root, draft_session(setup, chosen, number=number))
 
 
-def resumable_session(
-    setup: RunSetup, chosen: Chosen, say: Callable[[str], None], *, exactly: bool = False
-) -> Session | None:
-    """Return the open session if this line would still ask for its trials; with `exactly` for no others."""
+def resumable_session(setup: RunSetup, chosen: Chosen, say: Callable[[str], None]) -> Session | None:
+    """Return the open session if this line would still ask for its trials."""
     opened = session.find_open_session(setup.root, setup.plan.name, session_against(setup))
     if opened is None:
         return None
@@ -190,9 +187,8 @@ def resumable_session(
     if opened.cards != units_by_place(setup, opened.trials):
         say(f"the cards have other places than when session {opened.id} began: a new one begins")
         return None
-    wanted = frozenset(trial.id for trial in planned) if exactly else chosen.everything
     still_asked = all(
-        trial.id in wanted or missing.is_between_batches(trial, planned) for trial in opened.trials
+        trial.id in chosen.resumed or missing.is_between_batches(trial, planned) for trial in opened.trials
     )
     if opened.machine == setup.machine.id and still_asked:
         question = setup.settings.question or opened.question

@@ -34,8 +34,8 @@ class Chosen:
     """The trials of a plan on this machine, what was left out of it, and how long the rest will take."""
 
     planned: tuple[Planned, ...]
-    everything: frozenset[str]
-    """The ids of all trials that the plan has in this context, dropped ones included."""
+    resumed: frozenset[str]
+    """The ids that an open session may have: the plan's, and of a line that names some those alone."""
     order_seed: int
     left_out: tuple[LeftOut, ...]
     seconds: float
@@ -83,7 +83,6 @@ def choose_trials(
         left_out += others
     speeds = known_speeds(setup)
     seconds_each = partial(estimate.estimate_seconds, speeds=speeds)
-    ids = frozenset(item.trial.id for item in everything)
     budget_seconds = parse_seconds(setup.settings.budget) if setup.settings.budget else None
     fitted = budget.fit_budget(
         able,
@@ -94,7 +93,9 @@ def choose_trials(
     planned = order.order_trials(fitted.planned, seed, setup.plan.blocks)
     seconds = fitted.seconds + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
-    return Chosen(planned, ids, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+    named = keep or setup.settings.role or setup.settings.precision
+    resumed = frozenset(item.trial.id for item in (planned if named else everything))
+    return Chosen(planned, resumed, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
 
 
 def require_trials(setup: RunSetup) -> None:

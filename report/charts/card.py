@@ -42,8 +42,8 @@ class ShareCard:
 
 
 @own_settings()
-def draw_card(card: ShareCard) -> tuple[bytes, bytes]:
-    """Return a card as SVG, which follows its reader's light or dark, and as PNG on white."""
+def draw_card(card: ShareCard) -> dict[str, bytes]:
+    """Return a card's files by their names: SVG, which follows its reader's light or dark, PNG on white."""
     frame, room = _frame(card), (WIDTH - 2 * EDGE, HEIGHT - TOP - FOOT)
     words = words_of("card", "gpudyno", f"{card.about}. {card.headline} {card.doubt}")
     dark = "".join(f'[fill="{on}"]{{fill:{to}}}[stroke="{on}"]{{stroke:{to}}}' for on, to in DARK.items())
@@ -57,7 +57,8 @@ def draw_card(card: ShareCard) -> tuple[bytes, bytes]:
         svg += f'viewBox="0 0 {sheet.width:g} {sheet.height:g}">{drawn_body(sheet, "card-chart")}</svg>'
         pixels = matplotlib.image.imread(BytesIO(_png(sheet, scale)))
         frame.figure.figimage(pixels, int(EDGE), int(HEIGHT - TOP) - pixels.shape[0])
-    return f"{document('card', '', 'card', (0, 0, WIDTH, HEIGHT), svg)}\n".encode(), _png(frame, 1.0)
+    svg = document("card", "", "card", (0, 0, WIDTH, HEIGHT), svg)
+    return {"card.svg": f"{svg}\n".encode(), "card.png": _png(frame, 1.0)}
 
 
 def _frame(card: ShareCard) -> Sheet:

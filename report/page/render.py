@@ -51,13 +51,12 @@ _TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|(?!.*\n+\| ---))")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The texts of a page: HTML, Markdown, and each chart's file name with its content."""
+    """The texts of a page: HTML, Markdown, and the files of its charts and its card by their names."""
 
     html: str
     markdown: str
     charts: tuple[tuple[str, bytes], ...]
-    card: tuple[bytes, bytes]
-    """As SVG and as PNG."""
+    card: Mapping[str, bytes]
 
 
 @dataclass(slots=True)

@@ -77,8 +77,8 @@ def write(
     for name, content in rendered.charts:
         (folder / name).write_bytes(content)
         written.append(folder / name)
-    for ending, content in zip(("svg", "png"), rendered.card, strict=True):
-        (out / f"card.{ending}").write_bytes(content)
+    for name, content in rendered.card.items():
+        (out / name).write_bytes(content)
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")
     html.write_text(as_typed(rendered.html), encoding="utf-8")

@@ -11,4 +11,4 @@ from report.page import render
 def leave_undrawn(patch: pytest.MonkeyPatch) -> None:
     """Give pages empty drawings."""
     patch.setattr(render, "draw_chart", lambda *_: Drawing("", ""))
-    patch.setattr(render, "draw_card", lambda _: (b"", b""))
+    patch.setattr(render, "draw_card", lambda _: {"card.svg": b"", "card.png": b""})

@@ -33,7 +33,7 @@ def test_a_sample_has_the_answer_and_each_figure_of_its_sessions(name, sessions)
     page = page_of(analyse(evidence_here(), asked))
     card, file = share_card({"page": page, "analysis": page.analysis}), SAMPLE / f"{name}.svg"
     if os.environ.get("GPUDYNO_ACCEPT") == "1":
-        file.write_bytes(draw_card(card)[0])
+        file.write_bytes(draw_card(card)["card.svg"])
     shown = unescape(file.read_text(encoding="utf-8")).replace("\xa0", " ")
     chart = page.one.answer.picture.chart
     rows = [row for group in chart.groups for row in group.rows][:MOST_ROWS]

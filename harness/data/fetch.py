@@ -6,6 +6,7 @@ Nothing here reads a pickle. docs/data.md has the layout of a data folder.
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import shutil
 import tarfile
@@ -91,15 +92,13 @@ def show_nothing(label: str, done_bytes: int, total_bytes: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the monotonic clock; null seconds never end."""
+    """A moment on the monotonic clock; without seconds it never comes."""
 
-    seconds: float | None
+    seconds: float = math.inf
     began: float = field(default_factory=time.monotonic)
 
     def left(self) -> float:
-        """Return seconds left; infinite without a limit."""
-        if self.seconds is None:
-            return float("inf")
+        """Return the seconds left."""
         return self.began + self.seconds - time.monotonic()
 
     def hold(self, label: str) -> None:
@@ -191,7 +190,7 @@ def fetch_dataset(
     folder: Path,
     *,
     progress: FetchProgress = show_nothing,
-    deadline: Deadline | None = None,
+    deadline: Deadline = Deadline(),
 ) -> None:
     """Make the data set complete in `folder`; do nothing where it is already.
 
@@ -203,9 +202,7 @@ def fetch_dataset(
     _need_data_room([dataset], folder)
     with hold_folder(folder) as new:
         for item in dataset.downloads:
-            _unpack(
-                item, download_file(item, new, deadline=deadline or Deadline(None), progress=progress), new
-            )
+            _unpack(item, download_file(item, new, deadline=deadline, progress=progress), new)
         _put_into_place(dataset, new, folder, "as unpacked")
 
 
@@ -264,7 +261,7 @@ def resolve_datasets(
     *,
     folders: DataFolders,
     allow_generated: bool = False,
-    deadline_seconds: float | None = 90.0,
+    deadline_seconds: float = 90.0,
     progress: FetchProgress = show_nothing,
     fetching: bool = True,
 ) -> dict[str, Resolved]:
@@ -282,7 +279,7 @@ def resolve_datasets(
     missing = [datasets[name] for name, place in resolved.items() if place is None]
     if fetching:
         _need_data_room(missing, folders.cache)
-    deadline = Deadline(deadline_seconds if allow_generated else None)
+    deadline = Deadline(deadline_seconds if allow_generated else math.inf)
     offline: Offline | None = None
     for dataset in sorted(missing, key=lambda dataset: dataset.download_bytes):
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,9 +18,6 @@ from typing import IO, TypeVar
 from harness.errors import MachineError, NoSpace
 
 T = TypeVar("T")
-
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-"""What a file system without locks answers: NFS without its daemon, Lustre without `flock`, some of FUSE."""
 
 
 @dataclass(frozen=True)
@@ -212,32 +208,20 @@ def unit_hash(uuid: str | None) -> str | None:
 
 
 @contextmanager
-def hold_lock(path: Path, remedy: str, busy: MachineError | None = None) -> Iterator[None]:
-    """Hold a lock as long as it lasts; raises `busy` where another process has it, else waits.
-
-    Raises MachineError with `remedy` where its file system has no locks.
-    """
+def hold_lock(path: Path, busy: MachineError | None = None) -> Iterator[None]:
+    """Hold a lock as long as it lasts; raises `busy` where another process has it, else waits."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        if not lock_file(file, remedy, wait=busy is None) and busy is not None:
+        if not lock_file(file, wait=busy is None) and busy is not None:
             raise busy
         yield
 
 
-def lock_file(file: IO[str], remedy: str, *, wait: bool = False) -> bool:
-    """Lock an open file until it is closed; return False where another process has it, unless to `wait`.
-
-    Raises MachineError with `remedy` where its file system has no locks.
-    """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        error.filename = file.name
-        if error.errno not in _NO_LOCKS:
-            raise
-        raise MachineError(
-            f"the file system of '{file.name}' has no locks ({error.strerror})", remedy=remedy
-        ) from None
+def lock_file(file: IO[str], *, wait: bool = False) -> bool:
+    """Lock an open file until it is closed; return False where another process has it, unless to `wait`."""
+    with name_in_errors(Path(file.name)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
     return True

@@ -246,7 +246,7 @@ def hold_folder(folder: Path) -> Iterator[Path]:
     What a killed one left half unpacked is cleared away.
     """
     busy = Busy("another gpudyno is fetching data", remedy="wait until it is done")
-    with hold_lock(folder / ".lock", "set GPUDYNO_CACHE to a folder on a disk of this machine", busy):
+    with hold_lock(folder / ".lock", busy):
         for left in folder.glob(".new-*"):
             shutil.rmtree(left, ignore_errors=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))

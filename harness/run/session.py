@@ -24,7 +24,7 @@ def run_lock() -> Iterator[None]:
     """Hold the lock of one run per machine, in memory that all its users share; raises Busy while held."""
     path = Path(os.environ.get(LOCK_VARIABLE) or "/dev/shm/gpudyno.lock")
     with _open_shared(path) as file:
-        if not lock_file(file, "mount a file system with locks there"):
+        if not lock_file(file):
             raise Busy(
                 f"another run (process {file.read().strip() or 'unknown'}) measures on this machine, and two "
                 "would disturb each other",

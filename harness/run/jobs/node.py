@@ -109,7 +109,7 @@ def machine_session(jobs: Path, machine: Machine) -> Session:
     path = jobs / "machines" / f"{machine.id}.json"
     clone = jobs.parents[3]
     kept = machine_folder(user_state_folder())
-    with hold_lock(kept / "jobs.lock", "set GPUDYNO_STATE to a folder on a disk of this node"):
+    with hold_lock(kept / "jobs.lock"):
         if not path.is_file():
             now = datetime.now(UTC)
             changes = {

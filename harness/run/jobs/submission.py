@@ -152,6 +152,5 @@ def close_submission(root: Path, submission: Submission) -> None:
 
 def submissions_lock(root: Path) -> AbstractContextManager[None]:
     """Return the lock under which one line at a time sends, collect or cancels; raises Busy for a second."""
-    remedy = "put the clone on a file system with locks (Lustre: mount it with -o flock)"
     busy = Busy("another shell sends or collects jobs in this clone", remedy="wait for it to end")
-    return files.hold_lock(jobs_folder(root) / "lock", remedy, busy)
+    return files.hold_lock(jobs_folder(root) / "lock", busy)

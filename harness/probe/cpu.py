@@ -24,7 +24,7 @@ _NODES = "/sys/devices/system/node"
 
 
 def describe_cpu(files: Files, cpus: Set[int]) -> dict[str, Any]:
-    """Return the fields of record.Cpu; `cpus` are those that this process may be scheduled on."""
+    """Return the fields of record.Cpu; `cpus` are the numbers of the processors that this process may use."""
     blocks = _blocks(files)
     first = blocks[0] if blocks else {}
     flags = set((first.get("flags") or first.get("Features") or "").split())

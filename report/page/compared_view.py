@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from harness.record import Factor
 from harness.summary.trial_devices import used_cards
@@ -56,7 +57,7 @@ class PlacedSide:
     """The fewest processes of a work, of the fastest and of the side."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComparedView:
     """A comparison by the names of its sides and works, those of most sides first."""
 
@@ -96,7 +97,7 @@ class ComparedView:
         """Every cell of its works."""
         return [cell for work in self.works for cell in work.of.cells if cell]
 
-    @property
+    @cached_property
     def standings(self) -> list[PlacedSide]:
         """The sides by their times over the fastest's in the works that both did, the fastest first.
 

@@ -29,9 +29,8 @@ from report.expected.relative import CardsOnPaper
 from report.expected.software_effect import read_software_effect
 from report.expected.specs import FOLDER
 from report.page import render
-from report.page.one.page_one import page_one
 from report.page.pdf import write as write_pdf
-from report.page.values import Quantity, Sentence, systems_of
+from report.page.values import AnswerPage, Quantity, Sentence
 from report.page.whole_page import WrittenPage, gallery_pages, write, write_gallery
 
 LONGER = {"cuda": "resnet18", "rocm": "resnet18"}
@@ -113,12 +112,13 @@ def make_report(root: Path, how: ReportOptions) -> None:
         screen.say(f"  {line}")
     pdf = write_pdf(written.html, out / "report.pdf", root=os.geteuid() == 0) if how.pdf else None
     places = {"page": relative_path(written.html), "pdf": relative_path(pdf) if pdf else None}
-    screen.say_found(last_lines(analysis, places), as_json=how.json)
+    screen.say_found(last_lines(analysis, written.one.answer, places), as_json=how.json)
 
 
-def last_lines(analysis: Analysis, places: Mapping[str, Path | None]) -> dict[str, object]:
+def last_lines(
+    analysis: Analysis, answer: AnswerPage, places: Mapping[str, Path | None]
+) -> dict[str, object]:
     """Return what a verb ends with: the answer, its ratio, where all of it is, and what to do next."""
-    answer = page_one(analysis, systems_of(analysis)).answer
     times = first_ratio(answer.headline)
     return {
         "answer": render.answer_text(answer.headline),
@@ -146,8 +146,8 @@ def write_report(root: Path, out: Path, how: ReportOptions) -> tuple[Analysis, W
     foreign = analysis.of_others and analysis.question.kind != "cost"
     gallery = gallery_pages(analysis) if foreign else ()
     with name_in_errors(out):
-        written = write(analysis, out, gallery=gallery, csv=True)
-    for warning in written.warnings:
+        written = write(analysis, out, gallery=gallery)
+    for warning in analysis.evidence.results.problems:
         print(f"warning: {warning}", file=sys.stderr)
     return analysis, written
 

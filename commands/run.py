@@ -100,7 +100,9 @@ def run_plan(root: Path, settings: Settings, how: RunOptions) -> Outcome:
             outcome = _run_trials(setup, built, resolved, how, screen)
         _say_outcome(settings, outcome, screen)
         analysis = _analyse_session(root, outcome, setup.plan.name, how)
-        found = last_lines(analysis, {}) if analysis else {"session": outcome.session.id}
+        found: dict[str, object] = {"session": outcome.session.id}
+        if analysis:
+            found = last_lines(analysis, page_one(analysis, systems_of(analysis)).answer, {})
         screen.say_found(found, as_json=how.json)
     if outcome.fault:
         raise MachineError(

@@ -42,47 +42,37 @@ MOST_INSIDE = 500_000
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
-    """What was written, and what could not be read."""
+    """Where a page was written, and what is first on it."""
 
     html: Path
     markdown: Path
-    charts: tuple[Path, ...]
-    warnings: tuple[str, ...]
+    one: PageOne
 
 
-def write(
-    analysis: Analysis,
-    out: Path,
-    *,
-    gallery: tuple[PageOne, ...] = (),
-    csv: bool = False,
-) -> WrittenPage:
-    """Write index.html, report.md, a card to share and charts/*.svg into `out`, and with `csv` trials.csv.
+def write(analysis: Analysis, out: Path, *, gallery: tuple[PageOne, ...] = ()) -> WrittenPage:
+    """Write index.html, report.md, a card to share, charts/*.svg and trials.csv into `out`.
 
     The table and the records of each session that is named are inside index.html, too, where they are few
     enough.
     """
     folder = out / "charts"
     folder.mkdir(parents=True, exist_ok=True)
-    inside: tuple[tuple[str, str], ...] = ()
-    if csv:
-        write_csv(analysis.on_record, out / "trials.csv")
-        sessions = analysis.request.named or {trial.session for trial in analysis.leading_trials}
-        packed = [packed_records(analysis, session) for session in sessions]
-        inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), *packed)
-    rendered = render(replace(page_of(analysis), inside=inside, gallery=gallery))
+    write_csv(analysis.on_record, out / "trials.csv")
+    sessions = analysis.request.named or {trial.session for trial in analysis.leading_trials}
+    packed = [packed_records(analysis, session) for session in sessions]
+    inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), *packed)
+    page = replace(page_of(analysis), inside=inside, gallery=gallery)
+    rendered = render(page)
     for old in folder.glob("*.svg"):
         old.unlink()
-    written = []
     for name, content in rendered.charts:
         (folder / name).write_bytes(content)
-        written.append(folder / name)
     for name, content in rendered.card.items():
         (out / name).write_bytes(content)
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")
     html.write_text(as_typed(rendered.html), encoding="utf-8")
-    return WrittenPage(html, markdown, tuple(written), analysis.evidence.results.problems)
+    return WrittenPage(html, markdown, page.one)
 
 
 def packed_records(analysis: Analysis, session: str) -> tuple[str, bytes]:
@@ -180,8 +170,7 @@ def write_gallery(analysis: Analysis, out: Path, url: str) -> Path:
     entries = []
     for session in gallery_sessions(analysis):
         of = _analysis_of_session(analysis, session, url and f"{url.rstrip('/')}/{session}")
-        write(of, out / session, csv=True)
-        entries.append(page_one(of, systems_of(of)))
+        entries.append(write(of, out / session).one)
     index = out / "index.html"
     index.write_text(as_typed(render_gallery(entries)), encoding="utf-8")
     return index

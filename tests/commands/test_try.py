@@ -24,6 +24,7 @@ from harness.run.runner import NO_TURNS
 from harness.settings import Settings
 from report.compare.cells import cells_of
 from report.compare.ratio import work_ratio
+from report.page.whole_page import page_of
 from report.stats.own_figure import SLICED_LOOKS, SideRuns, answer_of
 from report.trials.reading import read_trials
 from tests.helpers import ROOT, clone, wait_for
@@ -233,7 +234,8 @@ def test_two_commands_are_run_in_turns_until_one_is_faster(folder, root, capsys)
     said = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines()[-6:])
     assert [*said] == ["answer", "ratio", "low", "high", "session", "next"]
     assert said["answer"].startswith("train.py 0.2 is") and float(said["low"]) > 1
-    on_page = last_lines(analyse_clone(root, outcome.session.id), {})
+    analysis = analyse_clone(root, outcome.session.id)
+    on_page = last_lines(analysis, page_of(analysis).one.answer, {})
     assert str(on_page["answer"]).startswith("train.py 0.2 trains ") and "  " not in str(on_page["answer"])
     assert [on_page[end] for end in ("low", "high")] == pytest.approx(
         [float(said[end]) for end in ("low", "high")], rel=1e-3

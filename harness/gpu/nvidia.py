@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from harness.files import Files, unit_hash
@@ -34,6 +36,7 @@ REASONS = (
 )
 """The bits of NVML's clocks event reasons."""
 USERS_CLOCKS = 0x2
+"""The bit of clocks that a user holds below what the card could do."""
 XIDS_KEPT = 20
 NO_INSTANCE = 0xFFFFFFFF
 """An event's number of a slice where the event is of the whole card."""
@@ -62,7 +65,7 @@ def _describe_device(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any
         getattr(nvml, "NVML_COMPUTEMODE_DEFAULT", None): "default",
         getattr(nvml, "NVML_COMPUTEMODE_PROHIBITED", None): "prohibited",
     }
-    persistence = ask("nvmlDeviceGetPersistenceMode")
+    persistence, reasons = ask("nvmlDeviceGetPersistenceMode"), _clock_reasons(ask)
     bus = ask("nvmlDeviceGetPciInfo", read=lambda place: text(place.busId)[-12:].lower())
     cuda = query(nvml, "nvmlSystemGetCudaDriverVersion_v2")
     node = files.number(f"/sys/bus/pci/devices/{bus}/numa_node") if bus else None
@@ -87,7 +90,7 @@ def _describe_device(nvml: Any, files: Files, unit: NvmlDevice) -> dict[str, Any
         ),
         "clock_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
         "clock_memory_max_mhz": ask("nvmlDeviceGetMaxClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
-        "clocks_locked": _clocks_locked(ask),
+        "clocks_locked": None if reasons is None else bool(reasons & USERS_CLOCKS),
         "ecc": None if ecc is None else ecc == switched,
         "remapped_rows": None if rows is None else rows[0] + rows[1],
         "bar1_bytes": ask("nvmlDeviceGetBAR1MemoryInfo", read=lambda memory: number(memory.bar1Total)),
@@ -134,12 +137,10 @@ def _any_licensed(answer: Any) -> bool:
     return any(number(feature.featureState) for feature in features)
 
 
-def _clocks_locked(ask: Callable[..., Any]) -> bool | None:
-    """Return true where a user's clocks hold the card below what it could do."""
-    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
-    if reasons is None:
-        reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-    return None if reasons is None else bool(reasons & USERS_CLOCKS)
+def _clock_reasons(ask: Callable[[str], int | None]) -> int | None:
+    """Return the bits of the driver's event reasons, which before driver 535 were called throttle reasons."""
+    bits = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    return ask("nvmlDeviceGetCurrentClocksThrottleReasons") if bits is None else bits
 
 
 def _mig(nvml: Any, ask: Callable[..., Any], name: str | None, parent: int | None) -> str | None:
@@ -166,10 +167,14 @@ _OTHER_LISTS = ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetMPSComput
 """Desktops, games, browsers and clients of MPS are in these, and not among the computing processes."""
 
 
-def _otherwise_running(nvml: Any, device: Any) -> list[tuple[int, int | None]]:
-    """Return the processes of the lists beside that of computing ones, each with the bytes that it holds."""
-    lists = (query(nvml, name, device, read=_processes) for name in _OTHER_LISTS)
-    return [process for listed in lists for process in listed or ()]
+def _held_bytes(
+    nvml: Any, device: Any, missing: dict[str, str] | None = None, what: str = ""
+) -> dict[int, int | None] | None:
+    """Return process → bytes that it holds, by all lists; None without the first, the reason in `missing`."""
+    name = "nvmlDeviceGetComputeRunningProcesses"
+    computing = query(nvml, name, device, read=_processes, missing=missing, what=what)
+    others = (query(nvml, name, device, read=_processes) for name in _OTHER_LISTS)
+    return None if computing is None else dict(chain(*filter(None, others), computing))
 
 
 def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int | None] | None:
@@ -179,11 +184,9 @@ def foreign_processes(nvml: Any | None, ours: frozenset[int]) -> tuple[int, int 
             return None
         processes: list[tuple[int, int | None]] = []
         for unit in find_units(nvml):
-            name = "nvmlDeviceGetComputeRunningProcesses"
-            running = None if unit.card is None else query(nvml, name, unit.own, read=_processes)
-            if running is None:
+            held = None if unit.card is None else _held_bytes(nvml, unit.own)
+            if held is None:
                 return None
-            held = dict([*_otherwise_running(nvml, unit.own), *running])
             processes += [(pid, size) for pid, size in held.items() if pid not in ours]
         return len({pid for pid, _ in processes}), total_bytes(size for _, size in processes)
 
@@ -216,7 +219,6 @@ class NvidiaCards:
 
     def __init__(self, nvml: Any | None, marks: list[str]) -> None:
         self._nvml: Any = nvml
-        self._open = False
         self.missing: dict[str, str] = {}
         self.described: list[dict[str, Any]] = []
         self._watched: list[_Watched] = []
@@ -224,7 +226,6 @@ class NvidiaCards:
         if refused is not None:
             self.missing["cards"] = refused
             return
-        self._open = True
         for unit in find_units(nvml):
             self._watch(unit, marks)
 
@@ -254,8 +255,7 @@ class NvidiaCards:
 
     def close(self) -> None:
         """Let the driver go."""
-        if self._open:
-            self._ask("close", "nvmlShutdown", read=handle)
+        query(self._nvml, "nvmlShutdown", read=handle)
 
     def sample(self, ours: Any, slow: bool) -> list[dict[str, Any]]:
         """Return each card's values; counters are cumulative."""
@@ -273,6 +273,7 @@ class NvidiaCards:
             read=lambda rates: (number(rates.gpu), number(rates.memory)),
         )
         millijoules = ask("energy", "nvmlDeviceGetTotalEnergyConsumption")
+        bits = _clock_reasons(partial(ask, "reasons"))
         values = {
             "sm_mhz": ask("sm_mhz", "nvmlDeviceGetClockInfo", getattr(nvml, "NVML_CLOCK_SM", None)),
             "memory_mhz": ask("memory_mhz", "nvmlDeviceGetClockInfo", getattr(nvml, "NVML_CLOCK_MEM", None)),
@@ -291,7 +292,7 @@ class NvidiaCards:
             ),
             "energy_joules": None if millijoules is None else millijoules / 1000,
             "limited_seconds": self._limited(ask),
-            "reasons": self._reasons(ask),
+            "reasons": None if bits is None else [name for bit, name in REASONS if bits & bit],
             "others": self._others(card, ours),
             "xids": self._faults(card),
         }
@@ -340,23 +341,13 @@ class NvidiaCards:
                 seconds[name] = spent / 1e9
         return seconds or None
 
-    def _reasons(self, ask: Callable[..., Any]) -> list[str] | None:
-        """Return the driver's event reasons; before driver 535 they were called throttle reasons."""
-        bits = ask("reasons", "nvmlDeviceGetCurrentClocksEventReasons")
-        if bits is None:
-            bits = ask("throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
-        return None if bits is None else [name for bit, name in REASONS if bits & bit]
-
     def _others(self, card: _Watched, ours: Any) -> dict[str, Any] | None:
         """Return other processes on this card or slice; in another slice they take nothing of ours."""
         if ours.unknown_because:
             return None
-        unit = card.unit
-        name = "nvmlDeviceGetComputeRunningProcesses"
-        running = self._ask(f"{unit.index}.processes", name, unit.own, read=_processes)
-        if running is None:
+        held = _held_bytes(self._nvml, card.unit.own, self.missing, f"{card.unit.index}.processes")
+        if held is None:
             return None
-        held = dict([*_otherwise_running(self._nvml, unit.own), *running])
         card.ours |= ours.among(set(held))
         foreign = {pid: size for pid, size in held.items() if pid not in card.ours}
         return {

@@ -199,23 +199,19 @@ def read_load_from(files: Files, nvml: Any | None, pid: int) -> Load:
     with driver_session(nvml) as refused:
         has_nvidia = refused is None
     has_amd = bool(amd.kernel_folders(files))
-    others, unknown = None, None
-    if has_nvidia or has_amd:
-        others, unknown = _other_processes(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
-    return Load(
-        load_average_1min=round(os.getloadavg()[0], 2),
-        memory_available_bytes=available_bytes(files),
-        other_gpu_processes=others[0] if others else None,
-        other_gpu_memory_bytes=others[1] if others else None,
-        unknown_because=unknown,
-    )
+    load = Load(load_average_1min=round(os.getloadavg()[0], 2), memory_available_bytes=available_bytes(files))
+    if not (has_nvidia or has_amd):
+        return load
+    others = _other_processes(files, nvml if has_nvidia else None, has_amd, frozenset((pid,)))
+    return load.model_copy(update=others)
 
 
 def _other_processes(
     files: Files, nvml: Any | None, has_amd: bool, ours: frozenset[int]
-) -> tuple[tuple[int, int | None] | None, str | None]:
+) -> dict[str, int | str | None]:
+    """Return the fields of a load that are of other processes on the cards."""
     if not sees_processes(files):
-        return None, "other processes cannot be seen from inside a container"
+        return {"unknown_because": "other processes cannot be seen from inside a container"}
     counts = [nvidia.foreign_processes(nvml, ours)] if nvml is not None else []
     if has_amd:
         held = amd.held_bytes(files)
@@ -223,7 +219,8 @@ def _other_processes(
         counts.append(None if held is None else (len(foreign), sum(foreign)))
     listed = [count for count in counts if count is not None]
     if len(listed) < len(counts):
-        return None, "the driver does not list the processes on its cards"
+        return {"unknown_because": "the driver does not list the processes on its cards"}
     used = nvidia.total_bytes(used for _, used in listed)
     why = "the driver does not say what other processes hold" if used is None else None
-    return (sum(processes for processes, _ in listed), used), why
+    processes = sum(processes for processes, _ in listed)
+    return {"other_gpu_processes": processes, "other_gpu_memory_bytes": used, "unknown_because": why}

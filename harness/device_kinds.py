@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 DeviceKind = Literal["cpu", "cuda", "rocm"]
-Vendor = Literal["NVIDIA", "AMD", "other"]
+Vendor = Literal["NVIDIA", "AMD"]
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,7 @@ def select_devices(
 
 
 def _select_default(machine: Machine, uuids: Mapping[str, str]) -> Selection:
-    able = [
-        card
-        for card in machine.gpus
-        if card.vendor in BY_VENDOR and _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"
-    ]
+    able = [card for card in machine.gpus if _memory(card) >= SMALLEST_DEFAULT_BYTES and card.mig != "on"]
     if not able:
         small = "no card here has 3 GiB of memory" if machine.gpus else ""
         return _make_selection(machine, (), uuids, small)
@@ -105,8 +101,6 @@ def _named_cards(machine: Machine, devices: str, uuids: Mapping[str, str]) -> tu
         raise NoDevice(f"the device '{devices}' names no card", remedy=_card_list(machine))
     if len({card.vendor for card in cards}) > 1:
         raise NoDevice(f"the devices '{devices}' are of two makers", remedy="ask for cards of one of them")
-    if cards[0].vendor not in BY_VENDOR:
-        raise NoDevice(f"the device '{devices}' is neither NVIDIA's nor AMD's", remedy=_card_list(machine))
     return cards
 
 

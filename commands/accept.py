@@ -10,7 +10,7 @@ from commands.recipient import judged, order_of
 from commands.report import analyse_clone
 from harness.bundle.judgement import Demand
 from harness.errors import GateError, UserError
-from harness.machine import look_at_machine
+from harness.machine.fingerprint import look_at_machine
 from harness.plan import plan_file
 from harness.record import Gpu, Record
 from harness.run.session import find_open_session

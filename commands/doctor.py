@@ -14,7 +14,7 @@ from harness.doctor.surroundings import (
     Surroundings,
 )
 from harness.errors import GpudynoError, MachineError, NoDevice, NotBuilt
-from harness.machine import read_load
+from harness.machine.fingerprint import read_load
 from harness.run import setup as run_setup
 from harness.run.choice import Chosen, choose_trials
 from harness.run.obstacles import look_around, written_disks

@@ -9,7 +9,7 @@ from itertools import permutations
 from pathlib import Path
 
 from harness.errors import UserError
-from harness.machine import user_state_folder
+from harness.machine.fingerprint import user_state_folder
 from harness.plan import own_file
 from harness.record.published.cards import Card, find_card, load_cards
 from harness.record.published.program import Program

@@ -21,7 +21,8 @@ from commands.judging_plan import (
 from harness.device_kinds import BY_VENDOR
 from harness.errors import NoDevice, UserError
 from harness.image.images import ImageFile, choose_image, load_images
-from harness.machine import Selection, look_at_machine, select_devices
+from harness.machine.devices import Selection, select_devices
+from harness.machine.fingerprint import look_at_machine
 from harness.plan import estimate, plan_file
 from harness.plan.capability import split_supported
 from harness.plan.order import Planned

@@ -18,7 +18,7 @@ from commands.terminal import Screen, account_lines, page_folder, relative_path
 from harness.bundle.judgement import Demand
 from harness.engine.local import LOG, log_tail
 from harness.files import name_in_errors
-from harness.machine import machine_id, user_state_folder
+from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.plan_file import plan_questions
 from harness.record import Question, store
 from harness.run.jobs import submission

@@ -20,7 +20,7 @@ from harness.engine.choose import wheel_folder
 from harness.engine.interface import Built
 from harness.errors import CardError, GateError, MachineError
 from harness.image.second_lock import moved_image
-from harness.machine import machine_folder, user_state_folder
+from harness.machine.fingerprint import machine_folder, user_state_folder
 from harness.record import Session
 from harness.record.store import session_records
 from harness.run import missing, session

@@ -23,13 +23,8 @@ from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
 from harness.image.images import Image
 from harness.image.lock import lock_sha256
-from harness.machine import (
-    INHERITED,
-    inherited_variables,
-    local_names,
-    passed_variables,
-    recorded_variables,
-)
+from harness.machine.devices import INHERITED, inherited_variables, passed_variables, recorded_variables
+from harness.machine.fingerprint import local_names
 from harness.record import Environment, short_hash
 
 LOG = "log.txt"

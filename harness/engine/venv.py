@@ -25,7 +25,8 @@ from harness.files import command_output, free_bytes, last_line, need_room, run_
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import ENGINE_NEEDED, venv_name, venv_refusal, venv_steps
-from harness.machine import inherited_variables, local_names, other_libraries
+from harness.machine.devices import inherited_variables, other_libraries
+from harness.machine.fingerprint import local_names
 from harness.network import KnownCause, failure_cause, program_variables
 from harness.record import Environment
 from harness.settings import expand_path

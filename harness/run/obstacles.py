@@ -12,7 +12,7 @@ from harness.engine.docker import DockerEngine
 from harness.errors import MachineError, NoEngine
 from harness.files import Files, command_output, free_bytes, is_writable
 from harness.gpu.cuda_start import NOT_TRIED, start_cuda
-from harness.machine import machine_id, user_state_folder
+from harness.machine.fingerprint import machine_id, user_state_folder
 from harness.plan.plan_file import Plan
 from harness.record import Load
 from harness.run import own_program

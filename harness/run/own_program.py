@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.errors import UserError
 from harness.files import command_output, free_bytes, need_room, text_sha256
-from harness.machine import local_names
+from harness.machine.fingerprint import local_names
 from harness.plan.plan_file import Measure, Plan
 from harness.record.trial_spec import OwnProgram
 from harness.redact import WITHHELD, redact_value

@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.engine.container import RunSpec
 from harness.engine.interface import GONE, Engine, Exit, Handle
 from harness.errors import NoEngine, RecordError
-from harness.machine import read_load
+from harness.machine.fingerprint import read_load
 from harness.plan.estimate import warms_up
 from harness.record import LeftOut, Model, Record, Session, TrialSpec, short_hash, store
 from harness.record.events import FILE as EVENTS

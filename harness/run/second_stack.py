@@ -15,7 +15,8 @@ from harness.files import command_output
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256, version_changes
 from harness.image.second_lock import given_image, moved_image
-from harness.machine import VISIBILITY, local_names
+from harness.machine.devices import VISIBILITY
+from harness.machine.fingerprint import local_names
 from harness.record import Against
 from harness.redact import WITHHELD, redact_value
 from harness.settings import Settings, expand_path

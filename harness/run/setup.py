@@ -20,8 +20,8 @@ from harness.engine.local import image_identity
 from harness.errors import NoDevice, NoEngine, UserError
 from harness.files import Files
 from harness.image.images import ANOTHER_FRAMEWORK, Image, ImageFile, choose_image, load_images
-from harness.machine import VISIBILITY, Selection, look_at_machine, passed_variables, select_devices
-from harness.machine.devices import card_notes
+from harness.machine.devices import VISIBILITY, Selection, card_notes, passed_variables, select_devices
+from harness.machine.fingerprint import look_at_machine
 from harness.plan import plan_file
 from harness.plan.plan_file import Plan
 from harness.record import Cpu, DeviceKind, Gpu, Machine

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from commands import gate
-from harness.machine import machine_folder
+from harness.machine.fingerprint import machine_folder
 from tests.helpers import ROOT, bundled
 from tests.helpers.programs import git, refused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine import look_at_machine
+from harness.machine.fingerprint import look_at_machine
 from tests.helpers import ROOT, warm, without_settings
 
 LOADED = (sys.executable, "invoke.main", "commands.run", "commands.claims", "commands.report")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine import make_machine
+from harness.machine.fingerprint import make_machine
 from harness.record import machine_differences
 from harness.redact import NOBODY, WITHHELD, find_leaks, redact_value
 

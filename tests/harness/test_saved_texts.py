@@ -10,7 +10,7 @@ from harness import settings
 from harness.data.fetch import cache_folder
 from harness.engine.venv import find_python
 from harness.errors import MachineError, PlanError, UserError
-from harness.machine import user_state_folder
+from harness.machine.fingerprint import user_state_folder
 from harness.plan import plan_file
 from report.buying.purchase import parse_purchase
 

@@ -14,7 +14,7 @@ from typing import Any
 from harness.engine.interface import Built
 from harness.engine.venv import VenvEngine
 from harness.image.images import load_images
-from harness.machine import Selection
+from harness.machine.devices import Selection
 from harness.plan import plan_file
 from harness.record import Cpu, Load, Machine, Session, session_id
 from harness.run import runner, session

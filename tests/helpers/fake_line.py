@@ -30,7 +30,8 @@ from harness.gpu import amd, nvml
 from harness.image.images import load_images
 from harness.image.lock import lock_packages
 from harness.image.spec import BuildSettings
-from harness.machine import VISIBILITY, fingerprint
+from harness.machine import fingerprint
+from harness.machine.devices import VISIBILITY
 from harness.machine.fingerprint import read_load_from
 from harness.probe import describe
 from harness.record import DeviceUsed, Memory, PrecisionFound, Record, Series, Window, store

@@ -17,7 +17,7 @@ from harness.engine.interface import GONE, Exit
 from harness.engine.local import LOG, log_tail
 from harness.engine.slurm.scheduler import ClusterJob, Slurm, TaskState
 from harness.errors import RecordError
-from harness.machine import look_at_machine
+from harness.machine.fingerprint import look_at_machine
 from harness.record import Load, Machine, Record, Session, store
 from harness.run import blocks
 from harness.run.assemble import MEASUREMENT, STARTED, SayLine, Started, conclude_attempt

@@ -17,15 +17,12 @@ from pathlib import Path
 
 from harness.errors import NoDevice
 from harness.files import hold_lock
-from harness.machine import (
-    Selection,
-    inherited_variables,
+from harness.machine.devices import Selection, inherited_variables, other_libraries, select_devices
+from harness.machine.fingerprint import (
     local_names,
     look_at_machine,
     machine_folder,
-    other_libraries,
     read_load,
-    select_devices,
     user_state_folder,
 )
 from harness.record import Environment, Machine, Reported, Session, session_id, store

@@ -15,7 +15,8 @@ from harness.engine.slurm.scheduler import ClusterJob, Slurm
 from harness.engine.slurm.script import CACHE, ROOT, WORK, Batch, Spread, batch_script, spread_devices
 from harness.engine.slurm.site import Site
 from harness.errors import UserError
-from harness.machine import Selection, local_names, look_at_machine, recorded_variables
+from harness.machine.devices import Selection, recorded_variables
+from harness.machine.fingerprint import local_names, look_at_machine
 from harness.plan import budget, plan_file
 from harness.plan.estimate import warms_up
 from harness.record import Gpu, store

@@ -28,7 +28,7 @@ from harness.files import Files, free_bytes
 from harness.gpu import nvidia
 from harness.gpu.cuda_start import CudaStart
 from harness.image.images import load_images
-from harness.machine import select_devices
+from harness.machine.devices import select_devices
 from harness.record import Cpu, Gpu, Load
 from harness.settings import Settings
 from tests.helpers import ROOT

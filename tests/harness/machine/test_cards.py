@@ -11,8 +11,7 @@ import pytest
 
 from harness.files import Files, unit_hash
 from harness.gpu import amd, nvidia
-from harness.machine import make_machine
-from harness.machine.fingerprint import read_load_from
+from harness.machine.fingerprint import make_machine, read_load_from
 from harness.probe.describe import silent_cards
 from harness.record.published.cards import load_cards
 from tests.helpers import ROOT

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import NoDevice
 from harness.files import unit_hash
-from harness.machine import passed_variables, recorded_variables, select_devices
+from harness.machine.devices import passed_variables, recorded_variables, select_devices
 from harness.record import Gpu, Machine
 from tests.helpers.machines import box
 

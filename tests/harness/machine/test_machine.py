@@ -10,8 +10,14 @@ import psutil
 import pytest
 
 from harness.errors import MachineError
-from harness.machine import default_label, look_at_machine, machine_folder, machine_id, read_load
-from harness.machine.fingerprint import read_load_from
+from harness.machine.fingerprint import (
+    default_label,
+    look_at_machine,
+    machine_folder,
+    machine_id,
+    read_load,
+    read_load_from,
+)
 from harness.probe import cpu, system
 from harness.record import Cpu, machine_differences
 from harness.redact import find_leaks

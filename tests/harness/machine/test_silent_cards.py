@@ -12,8 +12,7 @@ from harness.doctor.diagnosis import examine_surroundings, find_obstacles
 from harness.doctor.surroundings import Surroundings
 from harness.files import Files
 from harness.gpu import nvidia
-from harness.machine import select_devices
-from harness.machine.devices import card_notes
+from harness.machine.devices import card_notes, select_devices
 from harness.probe.describe import silent_cards
 from harness.record import Gpu, Load, Machine
 from harness.record.finding import finding_sentence

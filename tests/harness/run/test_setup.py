@@ -16,7 +16,7 @@ from harness.engine.venv import VenvEngine
 from harness.errors import NoDevice, NoNetwork
 from harness.files import unit_hash
 from harness.image.lock import lock_sha256
-from harness.machine import select_devices
+from harness.machine.devices import select_devices
 from harness.record import Cpu, Gpu, Machine
 from harness.run import setup as run_setup
 from harness.run.obstacles import look_around

@@ -60,7 +60,7 @@ def choose_engine(
     if choice == "venv" or settings.python is not None:
         return venv_engine(root, settings), (_no_container_note("it was asked for"),)
     building = build_settings(settings, root=root, environ=environ)
-    alone = venv_refusal(image) and (architecture is None or image.runs_on(architecture))
+    alone = venv_refusal(image) and (architecture is None or image.platform_on(architecture))
     engine: DockerEngine | None = None
     reason: str | None = None
     try:
@@ -87,7 +87,7 @@ def _image_refusal(
     """
     if device is None or architecture is None:
         return None
-    if choice == "auto" and not image.runs_on(architecture):
+    if choice == "auto" and not image.platform_on(architecture):
         return f"image '{image.name}' is for {image.platform}, and this machine is {architecture}"
     return engine.refusal(device)
 

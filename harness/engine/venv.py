@@ -175,7 +175,7 @@ def find_python(version: str) -> str | None:
 
 def _platform_reasons(image: Image) -> tuple[str, ...]:
     name, version = platform.libc_ver()
-    if platform.system() == "Linux" and image.runs_on(platform.machine()) and name == "glibc":
+    if platform.system() == "Linux" and image.platform_on(platform.machine()) and name == "glibc":
         if Version(version) >= _GLIBC_MINIMUM:
             return ()
         return (f"the lock is for glibc {_GLIBC_MINIMUM} or newer, and this machine has {version}",)

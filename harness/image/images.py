@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from packaging.version import Version
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from harness.errors import NoDevice, PlanError, UserError
 from harness.record import DeviceKind, Model
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-Reference = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./_-]*:[A-Za-z0-9._-]+$")]
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$")]
 InDocker = Annotated[str, Field(pattern=r"^[a-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
 """A path below docker/."""
@@ -24,12 +22,6 @@ VariableValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """A platform's word for what a machine calls itself."""
-
-
-def _check_version(reference: str) -> str:
-    if reference.endswith(":latest"):
-        raise ValueError(f"'{reference}' names no version")
-    return reference
 
 
 class ChannelPackage(Model):
@@ -90,8 +82,8 @@ class Image(Model):
     program: Annotated[str, Field(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_./+-]{0,200}$")] = "python"
     """What starts a trial inside, given the path of its workload; an image may have its own."""
     dockerfile: InDocker
-    base: Annotated[Reference, AfterValidator(_check_version)]
-    base_digest: Digest
+    base: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9./_-]*:[A-Za-z0-9._-]+$")]
+    base_digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
     base_digest_verified: bool
     platform: str
     also_platforms: tuple[str, ...] = ()
@@ -110,26 +102,17 @@ class Image(Model):
     driver_minimum: str | None = None
     architectures: tuple[str, ...] = ()
     """What the framework's build holds code for: sm_75, gfx942. Empty means any."""
-    architectures_verified: bool = False
     not_on: dict[str, str] = {}
     """Cards that its code would run on and its libraries do not serve, each with why and what does."""
-    notes: tuple[str, ...] = ()
-
-    def runs_on(self, architecture: str) -> bool:
-        """Return whether a platform of its is that of a machine, which names itself as `uname -m` does."""
-        return self.platform_on(architecture) is not None
+    build_bytes: int = 0
+    """About how much disk it takes to make; 0 where nobody measured it."""
 
     def platform_on(self, architecture: str) -> str | None:
-        """Return its platform on a machine that names itself so; null where it has none."""
+        """Return its platform on a machine of that name by `uname -m`; null where it has none."""
         word = MACHINES.get(architecture.lower(), architecture)
         return next(
             (one for one in (self.platform, *self.also_platforms) if one.rpartition("/")[2] == word), None
         )
-
-    @property
-    def build_bytes(self) -> int:
-        """Return about how much disk it takes to make; 0 where nobody measured it."""
-        return BUILD_BYTES.get(self.name, 0)
 
     @property
     def devices(self) -> tuple[DeviceKind, ...]:
@@ -140,9 +123,6 @@ class Image(Model):
     def python(self) -> str:
         """Return the Python that the lock is resolved for first."""
         return self.pythons[0]
-
-
-BUILD_BYTES = {"cpu": 2 * 10**9, "cuda": 12 * 10**9, "cuda126": 12 * 10**9, "rocm": 40 * 10**9}
 
 
 class ImageFile(Model):

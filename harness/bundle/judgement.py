@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal
 
 from harness.bundle import archive, contents
 from harness.bundle.statement import (
@@ -25,7 +23,7 @@ from harness.bundle.statement import (
 )
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError, RecordError, UserError
-from harness.files import hash_file, text_sha256
+from harness.files import hash_file, read_object, text_sha256
 from harness.plan.plan_file import file_sha256
 from harness.record import Harness, store
 from harness.record.store import Results, Stored
@@ -183,10 +181,8 @@ def _older_predicate(path: Path, bundle: str, results: Results, clone: Path, *, 
 
     Raises UserError unless it is of the layout before statements, and wanted.
     """
-    said: Any = None
-    with suppress(OSError, ValueError, RecursionError):
-        said = json.loads(path.read_bytes())
-    if not isinstance(said, dict):
+    said = read_object(path)
+    if not said:
         raise UserError(f"'{bundle}' is no bundle: it has no {contents.STATEMENT}", remedy="name a bundle")
     packer = said["gpudyno"] if isinstance(said.get("gpudyno"), dict) else {}
     version, revision = (str(packer.get(name))[:40] for name in ("version", "revision"))

@@ -51,7 +51,7 @@ def choose_engine(
     asked whether it does. Raises NoEngine for an engine asked for that does not answer.
     """
     choice = settings.engine
-    if choice == "here" or (choice == "auto" and image_identity() is not None):
+    if choice == "here" or (choice == "auto" and image_identity()):
         return HereEngine(root), ()
     if settings.python is not None and choice not in ("auto", "venv"):
         raise PlanError(

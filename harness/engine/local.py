@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -21,6 +20,7 @@ from harness.engine.container import RunSpec, User
 from harness.engine.interface import Built, Exit, Handle, Say
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine
+from harness.files import read_object
 from harness.image.images import Image
 from harness.image.lock import lock_sha256
 from harness.machine.devices import INHERITED, inherited_variables, passed_variables, recorded_variables
@@ -74,9 +74,6 @@ class Processes:
     """What engines without containers share: a trial is a process, looked for and ended as such."""
 
     name: EngineName
-
-    def check(self, image: Image) -> None:
-        """Refuse no image by itself."""
 
     def user(self) -> User:
         """Return the caller: a process has no other user inside."""
@@ -173,13 +170,9 @@ IDENTITY = Path("/etc/gpudyno/environment.json")
 """The file in each of our images that names its lock and base."""
 
 
-def image_identity() -> dict[str, Any] | None:
-    """Return the image's own description of itself; null outside of an image."""
-    try:
-        content = json.loads(IDENTITY.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
+def image_identity() -> dict[str, Any]:
+    """Return the image's own description of itself; empty outside of an image."""
+    return read_object(IDENTITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +197,7 @@ class HereEngine(Processes):
     def built_environment(self, image: Image) -> Built:
         """Return the image around us, if it is the image of that name; raises NoEngine."""
         description = image_identity()
-        if description is None:
+        if not description:
             raise NoEngine(
                 "engine 'here' works inside one of gpudyno's own images, and this is none",
                 remedy="leave --engine out",

@@ -21,7 +21,7 @@ from harness.engine.interface import Built, Say
 from harness.engine.local import Processes, user_variables
 from harness.engines import EngineName
 from harness.errors import MachineError, NoEngine, NoSpace, NotBuilt
-from harness.files import command_output, free_bytes, last_line, need_room, run_streamed
+from harness.files import command_output, free_bytes, last_line, need_room, read_object, run_streamed
 from harness.image.images import Image
 from harness.image.lock import lock_packages, lock_sha256
 from harness.image.spec import ENGINE_NEEDED, venv_name, venv_refusal, venv_steps
@@ -156,11 +156,8 @@ class VenvEngine(Processes):
 
 def _unpinned_reasons(folder: Path) -> tuple[str, ...] | None:
     """Return why a whole environment is unpinned; null of one that was left half made, its stamp among it."""
-    try:
-        stamp = json.loads((folder / STAMP).read_bytes())
-        return tuple(str(reason) for reason in stamp["unpinned_because"])
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        return None
+    reasons = read_object(folder / STAMP).get("unpinned_because")
+    return None if reasons is None else tuple(map(str, reasons))
 
 
 def find_python(version: str) -> str | None:

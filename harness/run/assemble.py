@@ -254,11 +254,6 @@ def _failure_cause(exit: Exit, output: Path, problem: str) -> tuple[str, str, st
     return "start", "error", f"it ended with code {code} and left no measurement"
 
 
-def judge_record(record: Record) -> Record:
-    """Return the record with its summary; everything that the verdict rests on is in the record by now."""
-    return record.model_copy(update={"summary": judge_trial(record)})
-
-
 SayLine = Callable[[str], None]
 
 SAID_LINES = 6
@@ -281,7 +276,8 @@ def conclude_attempt(
     out = work / "out"
     made = assemble_record(started, exit, out, wall_seconds=wall_seconds, locked=locked)
     recorder.stop_sampling(work)
-    record = judge_record(recorder.add_telemetry(made, work))
+    record = recorder.add_telemetry(made, work)
+    record = record.model_copy(update={"summary": judge_trial(record)})
     store.write_record(root, opened, record)
     # The log's end is shown to the user; no record has it, since it may name folders and people.
     last = [line.rstrip() for line in exit.log.splitlines() if line.strip()][-SAID_LINES:]

@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from harness.errors import UserError
-from harness.files import command_output, free_bytes, need_room, text_sha256
+from harness.files import command_output, free_bytes, hash_file, need_room, text_sha256
 from harness.machine.fingerprint import local_names
 from harness.plan.plan_file import Measure, Plan
 from harness.record.trial_spec import OwnProgram
@@ -379,5 +379,4 @@ def _file_kind(path: Path) -> str:
 def _content_hash(path: Path) -> bytes:
     if path.is_symlink():
         return hashlib.sha256(os.fsencode(path.readlink())).digest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+    return bytes.fromhex(hash_file(path))

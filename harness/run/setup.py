@@ -154,7 +154,7 @@ def _choose_image(
     An interpreter of the user's brings its own framework, which may serve what no image of ours does. For
     cards on paper that none serves it is the first of their kind, so that the caller sees what it would run.
     """
-    around = images.images.get(str((image_identity() or {}).get("image")))
+    around = images.images.get(str(image_identity().get("image")))
     inside = settings.engine in ("auto", "here") and not on_paper
     inside = inside and around is not None and selection.kind in around.devices
     name = settings.image or (around.name if around is not None and inside else None)

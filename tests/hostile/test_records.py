@@ -24,7 +24,7 @@ from harness.bundle.judgement import Demand, judge
 from harness.bundle.validate import folder_problems
 from harness.errors import GateError
 from harness.record import Record, Session, store
-from harness.run.assemble import judge_record
+from harness.summary.statistics import judge_trial
 from report.analysis import Analysis, AnalysisRequest, analyse, evidence_in
 from report.page.render import render
 from report.page.whole_page import page_of
@@ -75,7 +75,8 @@ def laid_out() -> dict[str, bytes]:
         for path in root.rglob("*-r[45]-*.json"):
             path.unlink()
         for stored in store.read_results(root).records:
-            (root / stored.path).write_text(store.dump_json(judge_record(stored.record)), encoding="utf-8")
+            judged = stored.record.model_copy(update={"summary": judge_trial(stored.record)})
+            (root / stored.path).write_text(store.dump_json(judged), encoding="utf-8")
         shutil.copy(ROOT / "results" / "cards.toml", root / "results")
         return {
             path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()

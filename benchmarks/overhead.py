@@ -255,8 +255,8 @@ def link_data(own: Path | None, pair: RetoldProgram, folder: Path) -> Path:
     folders = DataFolders(own, default_folder())
     found = source_tree.resolve_source(program, folders)
     for resolved in (found, *resolve_datasets(list(pair.data_sets), folders=folders).values()):
-        assert resolved.folder is not None and resolved.subfolder is not None
-        (folder / resolved.subfolder).symlink_to((resolved.folder / resolved.subfolder).resolve())
+        assert resolved.folder is not None
+        (folder / resolved.folder.name).symlink_to(resolved.folder.resolve())
     return folder
 
 

@@ -26,7 +26,6 @@ import requests
 from harness.data.datasets import (
     BRING_XRAYS,
     CHEST_XRAY,
-    SUMS,
     Dataset,
     Download,
     check_dataset,
@@ -36,7 +35,7 @@ from harness.data.datasets import (
     member_fault,
 )
 from harness.errors import Busy, DataError, MachineError, NoNetwork, UserError
-from harness.files import free_bytes, hash_file, hold_lock, need_room, user_folder
+from harness.files import free_bytes, hold_lock, need_room, user_folder
 from harness.network import BROKEN, Offline, request_url
 
 ELSEWHERE = "free some space there, or set GPUDYNO_CACHE to a folder on another disk"
@@ -53,13 +52,11 @@ class DataFolders:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Where a trial finds one data set: `subfolder` of `folder`, both null where it is generated."""
+    """The folder in which a trial finds one data set; null where it is generated."""
 
     name: str
     source: Literal["real", "generated"]
     folder: Path | None
-    subfolder: str | None
-    sha256: str | None
     why: str
 
 
@@ -293,7 +290,7 @@ def resolve_datasets(
             if not allow_generated:
                 raise
             offline = offline or (problem if isinstance(problem, Offline) else None)
-            resolved[dataset.name] = Resolved(dataset.name, "generated", None, None, None, problem.problem)
+            resolved[dataset.name] = Resolved(dataset.name, "generated", None, problem.problem)
     return {name: place for name, place in resolved.items() if place is not None}
 
 
@@ -321,8 +318,7 @@ def _resolve_xrays(folders: DataFolders) -> Resolved:
     for folder in filter(None, (folders.own, folders.cache)):
         presence = find_presence(name, folder)
         if presence.state == "complete":
-            sha256 = hash_file(folder / name / SUMS)
-            return Resolved(name, "real", folder, name, sha256, "made ready before, all its files there")
+            return Resolved(name, "real", folder / name, "made ready before, all its files there")
         if presence.state == "corrupt":
             raise DataError(f"'{presence.file}' in '{folder}': {presence.why}", remedy=BRING_XRAYS)
     raise DataError(f"'{name}' is not made ready, and nothing can fetch it", remedy=BRING_XRAYS)
@@ -344,7 +340,7 @@ def _resolve_present(dataset: Dataset, folders: DataFolders) -> Resolved | None:
 
 
 def _real_data(dataset: Dataset, folder: Path, why: str) -> Resolved:
-    return Resolved(dataset.name, "real", folder, dataset.subfolder, dataset.sha256, why)
+    return Resolved(dataset.name, "real", folder / dataset.subfolder, why)
 
 
 def _put_into_place(dataset: Dataset, new: Path, folder: Path, how: str) -> None:

@@ -77,14 +77,8 @@ class ReadyRun:
             names.append(f"weights-{request.variant.model}")
         if file and (program := run_plan.programs.get(file)):
             names.append(program.folder)
-        folders = {
-            answer.subfolder: answer.folder / answer.subfolder
-            for name in names
-            if (answer := self.resolved.get(name))
-            and answer.folder is not None
-            and answer.subfolder is not None
-        }
-        return tuple(sorted(folders.items()))
+        found = (self.resolved[name].folder for name in names if name in self.resolved)
+        return tuple(sorted({folder.name: folder for folder in found if folder is not None}.items()))
 
     def beside(self, trial: TrialSpec) -> str:
         """Return the text that goes beside a trial: the user's own file or program; empty for none."""

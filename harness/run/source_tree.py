@@ -46,7 +46,7 @@ def resolve_source(program: Program, folders: DataFolders) -> Resolved:
 
 
 def _resolved_source(program: Program, folder: Path, why: str) -> Resolved:
-    return Resolved(program.folder, "real", folder, program.folder, program.tree, why)
+    return Resolved(program.folder, "real", folder / program.folder, why)
 
 
 def bring_source(program: Program, given: Path | None, folder: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_budget_keeps_the_same_plan_and_says_what_it_leaves_out():
 
 def test_claims_that_need_data_which_is_generated_here_say_how_it_is_brought():
     setup = prepare_for_cards(ROOT, Settings(plan="programs"), "RTX 4090")
-    lost = Resolved("tiny-shakespeare", "generated", None, None, None, "no network")
+    lost = Resolved("tiny-shakespeare", "generated", None, "no network")
     data = {name: replace(lost, source="real") for name in ("wikitext-2", "cifar-10", "mnist")}
     words = r"need the real tiny-shakespeare, .*\(no network\); bring it: invoke build --only tiny"
     with pytest.raises(UserError, match=words):

@@ -61,7 +61,7 @@ def _standing_line(submission: Submission, records: Sequence[Record], found: Seq
     last = missing.last_attempts(records)
     measured = sum(record.measurement is not None for record in last.values())
     failures = Counter(record.failure.reason for record in last.values() if record.failure)
-    running = {place.trial for place in found if place.running}
+    running = {place.trial for place in found if not all(each.over for each in place.attempts)}
     waiting = {place.trial for place in found if place.in_flight} - running
     over = sum(attempt.over and not attempt.collected for place in found for attempt in place.attempts)
     parts = [f"{measured} measured", *(f"{count} {reason}" for reason, count in sorted(failures.items()))]

@@ -249,11 +249,6 @@ class Place:
     in_flight: bool
     attempts: tuple[Attempt, ...]
 
-    @property
-    def running(self) -> bool:
-        """Return whether an attempt has begun and is not over."""
-        return any(not attempt.over for attempt in self.attempts)
-
 
 def trial_places(root: Path, submission: Submission, answer: QueueAnswer) -> tuple[Place, ...]:
     """Return each trial of each batch, in the order in which they were sent."""

@@ -139,7 +139,9 @@ def send_batches(
     sent: list[tuple[Batch, str]] = []
     for part in sort_batches(parts, submission):
         batch = replace(part, dependency=dependency(part, submission, sent, last))
-        path = write_batch(ready, submission, batch)
+        lay_out_orders(ready, submission, batch)
+        path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
+        store.write_whole(path, batch_script(batch, submission.site), replace=True)
         job = batch.job.model_copy(update={"sent_at": datetime.now(UTC)})
         submission = _replace_job(ready.root, submission, job)
         number = scheduler.send(path)
@@ -172,14 +174,6 @@ def sort_batches(parts: Sequence[Batch], submission: Submission) -> list[Batch]:
         return blocks.get(trial.id, 1), places[sweep_key(trial)], trial.asked.variant.batch_size
 
     return sorted(parts, key=key)
-
-
-def write_batch(ready: ReadyRun, submission: Submission, batch: Batch) -> Path:
-    """Return the batch's script, and what its jobs read."""
-    lay_out_orders(ready, submission, batch)
-    path = batch.jobs / f"batch-{batch.job.name.rpartition('-')[2]}.sh"
-    store.write_whole(path, batch_script(batch, submission.site), replace=True)
-    return path
 
 
 def _replace_job(root: Path, submission: Submission, job: ClusterJob) -> Submission:

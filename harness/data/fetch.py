@@ -60,14 +60,9 @@ class Resolved:
     why: str
 
 
-def cache_folder() -> Path:
-    """Return where gpudyno keeps what it can fetch again: `GPUDYNO_CACHE`, or the user's cache folder."""
-    return user_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno"))
-
-
 def default_folder() -> Path:
     """Return the folder that data is fetched into: `data` in `GPUDYNO_CACHE` or the user's cache folder."""
-    return cache_folder() / "data"
+    return user_folder("GPUDYNO_CACHE", lambda: platformdirs.user_cache_path("gpudyno")) / "data"
 
 
 CONNECT_SECONDS = 3.0

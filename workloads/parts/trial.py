@@ -331,31 +331,18 @@ def packages():
     """Return installed packages and their versions, by normalised name."""
     try:
         from importlib import metadata
+
+        named = [(package.metadata["Name"], package.version) for package in metadata.distributions()]
     except ImportError:
-        return _packages_by_folder(sys.path)
+        # Python 3.7 has setuptools for it.
+        import pkg_resources
+
+        named = [(package.project_name, package.version) for package in pkg_resources.working_set]
     versions_by_name = {}
-    for package in metadata.distributions():
-        name = package.metadata["Name"]
+    for name, version in named:
         if name:
-            versions_by_name.setdefault(_normal(name), package.version)
+            versions_by_name.setdefault(name.lower().replace("_", "-").replace(".", "-"), version)
     return versions_by_name
-
-
-def _packages_by_folder(folders):
-    versions_by_name = {}
-    for folder in folders:
-        if not os.path.isdir(folder):
-            continue
-        for entry in sorted(os.listdir(folder)):
-            stem, ending = os.path.splitext(entry)
-            if ending in (".dist-info", ".egg-info") and "-" in stem:
-                name, version = stem.split("-")[:2]
-                versions_by_name.setdefault(_normal(name), version)
-    return versions_by_name
-
-
-def _normal(name):
-    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def _one_of(what, name, choices):

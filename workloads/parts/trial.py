@@ -14,7 +14,6 @@ import json
 import math
 import os
 import platform
-import resource
 import signal
 import subprocess
 import sys
@@ -289,12 +288,6 @@ def finite(value):
     if isinstance(value, (list, tuple)):
         return [finite(item) for item in value]
     return value
-
-
-def process_peak_bytes():
-    """Return the most memory this process has held, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def versions():

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from parts.trial import Failed, TrialProcess, process_peak_bytes
+from parts.trial import Failed, TrialProcess
 
 LOSSES_KEPT = 500
 FIRST_LOSSES = 50
@@ -338,5 +339,5 @@ def memory(allocated: int | None = None, reserved: int | None = None) -> dict[st
     return {
         "allocated_peak_bytes": allocated,
         "reserved_peak_bytes": reserved,
-        "process_peak_bytes": process_peak_bytes(),
+        "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }

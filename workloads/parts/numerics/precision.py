@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,11 +160,10 @@ def probes(label: str, device: torch.device) -> list[dict[str, Any]]:
 @contextlib.contextmanager
 def counted_output_types(model: nn.Module) -> Iterator[dict[str, int]]:
     """Count by type what the convolutions, linear and recurrent layers put out while the block runs."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
 
     def count(layer: nn.Module, inputs: Any, output: Any) -> None:
-        name = _name((output[0] if isinstance(output, tuple) else output).dtype)
-        counts[name] = counts.get(name, 0) + 1
+        counts[_name((output[0] if isinstance(output, tuple) else output).dtype)] += 1
 
     layers = [layer for layer in model.modules() if isinstance(layer, LAYERS_THAT_WORK)]
     hooks = [layer.register_forward_hook(count) for layer in layers]
@@ -176,10 +176,9 @@ def counted_output_types(model: nn.Module) -> Iterator[dict[str, int]]:
 
 def parameter_types(model: nn.Module) -> dict[str, int]:
     """Return how many numbers the model holds in each type."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for parameter in model.parameters():
-        name = _name(parameter.dtype)
-        counts[name] = counts.get(name, 0) + parameter.numel()
+        counts[_name(parameter.dtype)] += parameter.numel()
     return counts
 
 

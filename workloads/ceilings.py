@@ -115,7 +115,9 @@ def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> 
             largest_bytes = options["largest_message_bytes"] or LARGEST_MESSAGE_BYTES[device.type]
             halvings = reversed(range(MESSAGE_SIZES))
             sizes = [sample_size(largest_bytes // 2**halved, device) for halved in halvings]
-        fastest = fastest_size(sizes, device)
+        rates = [size.bytes_per_second for size in sizes]
+        # By rank 0's clock, which all ranks take.
+        fastest = sizes[agree_on(rates.index(max(rates)), device)]
         operation = message_sum(fastest.message_bytes, device)
         time_calls(operation, WARM_UP_CALLS, device)
         clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
@@ -176,12 +178,6 @@ def sample_size(message_bytes: int, device: torch.device) -> SizeSamples:
     calls = agree_on(round(STEP_SECONDS / time_calls(operation, WARM_UP_CALLS, device)) or 1, device)
     seconds = [calls * time_calls(operation, calls, device) for _ in range(SAMPLES)]
     return SizeSamples(message_bytes, calls, [max(1, round(each * 1e6)) for each in seconds])
-
-
-def fastest_size(sizes: list[SizeSamples], device: torch.device) -> SizeSamples:
-    """Return the size of the highest bandwidth by rank 0's clock, which all ranks take."""
-    rates = [size.bytes_per_second for size in sizes]
-    return sizes[agree_on(rates.index(max(rates)), device)]
 
 
 def agree_on(number: int, device: torch.device) -> int:

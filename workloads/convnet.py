@@ -79,7 +79,13 @@ def train(setting: Setting) -> dict[str, Any]:
         Rotated(batches, STEPS_PER_EPOCH),
         None,
         summed_loss,
-        lambda model: sgd(setting, model),
+        lambda model: torch.optim.SGD(
+            model.parameters(),
+            lr=RATE,
+            momentum=MOMENTUM,
+            weight_decay=WEIGHT_DECAY,
+            fused=setting.tuned or None,
+        ),
         Loop(EPOCHS, "image", alike=True),
         data={"name": "random"},
         structure={"classes": options["classes"], "image_size": size},
@@ -87,17 +93,6 @@ def train(setting: Setting) -> dict[str, Any]:
     smaller = f"smaller images than the model's own: {size} of {made_for} px"
     notes = [smaller] if size < made_for else []
     return dict(measured, notes=notes, versions=software(torchvision, timm))
-
-
-def sgd(setting: Setting, model: torch.nn.Module) -> torch.optim.SGD:
-    """Return SGD with momentum; `tuned` fuses it."""
-    return torch.optim.SGD(
-        model.parameters(),
-        lr=RATE,
-        momentum=MOMENTUM,
-        weight_decay=WEIGHT_DECAY,
-        fused=True if setting.tuned else None,
-    )
 
 
 def synthetic_batches(setting: Setting, size: int, layout: torch.memory_format) -> list[Batch]:

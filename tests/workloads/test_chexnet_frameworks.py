@@ -52,7 +52,8 @@ TOLD = {
 """The name that each framework's record has."""
 
 TENSORFLOW_TRAINER = (
-    "from frameworks.tensorflow import chexnet_tensorflow as own; trainer = own.trainer_of(terms, ['/CPU:0'])"
+    "from frameworks.tensorflow import chexnet_tensorflow as own; "
+    "trainer = own.TRAINERS[terms.framework](terms, own.device.strategy(['/CPU:0']))"
 )
 TRAINERS = {
     "pytorch": "import torch, chexnet as c; trainer = c.TorchTrainer(terms, torch.device('cpu'), c.Place())",

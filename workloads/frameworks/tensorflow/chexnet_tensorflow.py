@@ -25,15 +25,10 @@ from frameworks.tensorflow.keras_fit import KerasFit
 from frameworks.tensorflow.low_level import LowLevel
 from parts.chexnet import process
 from parts.chexnet.network import parameters
-from parts.chexnet.protocol import Terms, terms
+from parts.chexnet.protocol import terms
 
 DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
-
-
-def trainer_of(asked: Terms, devices: list[str]) -> LowLevel | KerasFit:
-    """Return a framework's own trainer on these devices."""
-    return TRAINERS[asked.framework](asked, device.strategy(devices))
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
@@ -45,7 +40,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         arithmetic = device.prepare(asked.precision, devices)
         tf.keras.utils.set_random_seed(trial.seed % 2**32)
     with trial.phase("model"):
-        trainer = trainer_of(asked, devices)
+        trainer = TRAINERS[asked.framework](asked, device.strategy(devices))
 
     def collect(batch: Any) -> dict[str, Any]:
         return {

@@ -21,7 +21,6 @@ This is no upper bound of the hardware, but what the installed software reached 
 from parts.trial import Failed, TrialProcess, main  # isort: skip  (its clock starts with this line)
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
@@ -115,39 +114,25 @@ def measure_rank(trial: TrialProcess, place: Place, options: dict[str, Any]) -> 
             largest_bytes = options["largest_message_bytes"] or LARGEST_MESSAGE_BYTES[device.type]
             halvings = reversed(range(MESSAGE_SIZES))
             sizes = [sample_size(largest_bytes // 2**halved, device) for halved in halvings]
-        rates = [size.bytes_per_second for size in sizes]
+        rates = [one["message_bytes"] * one["calls_per_sample"] / median(one["sample_us"]) for one in sizes]
         # By rank 0's clock, which all ranks take.
         fastest = sizes[agree_on(rates.index(max(rates)), device)]
-        operation = message_sum(fastest.message_bytes, device)
+        operation = message_sum(fastest["message_bytes"], device)
         time_calls(operation, WARM_UP_CALLS, device)
         clock = Clock(trial, device, steps_per_epoch=protocol_steps(trial), epochs=1)
         over = ranks.SharedEnd(clock, place).limit_reached
         trial.stage("train")
         distributed.barrier()
         known = {"data": {"name": "zeros"}, "sample_unit": "byte"}
-        calls = fastest.calls_per_sample
+        calls = fastest["calls_per_sample"]
         measured, rate = measure_operation(clock, operation, calls, arithmetic, over, **known)
-        found = {**backend(), "sizes": [asdict(size) for size in sizes]}
+        found = {**backend(), "sizes": sizes}
     ceilings = {
         "all_reduce_algorithm_gb_per_second": rate / 1e9,
         # nccl-tests, doc/PERFORMANCE.md.
         "all_reduce_bus_gb_per_second": rate / 1e9 * 2 * (place.count - 1) / place.count,
     }
     return dict(measured, ceilings=ceilings, all_reduce=found)
-
-
-@dataclass(frozen=True)
-class SizeSamples:
-    """The samples of one message size, each of so many calls."""
-
-    message_bytes: int
-    calls_per_sample: int
-    sample_us: list[int]
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Algorithm bandwidth by the median sample."""
-        return self.message_bytes * self.calls_per_sample / median(self.sample_us) * 1e6
 
 
 def check_sums(place: Place, device: torch.device) -> None:
@@ -171,13 +156,14 @@ def message_sum(message_bytes: int, device: torch.device) -> TimedOperation:
     return TimedOperation(call, message_bytes, {"message_bytes": message_bytes}, torch.float32)
 
 
-def sample_size(message_bytes: int, device: torch.device) -> SizeSamples:
-    """Return the samples of one size, after calls that are not counted."""
+def sample_size(message_bytes: int, device: torch.device) -> dict[str, Any]:
+    """Return the samples of one size as a record has them, after calls that are not counted."""
     operation = message_sum(message_bytes, device)
     time_calls(operation, WARM_UP_CALLS, device)
     calls = agree_on(round(STEP_SECONDS / time_calls(operation, WARM_UP_CALLS, device)) or 1, device)
     seconds = [calls * time_calls(operation, calls, device) for _ in range(SAMPLES)]
-    return SizeSamples(message_bytes, calls, [max(1, round(each * 1e6)) for each in seconds])
+    samples_us = [max(1, round(each * 1e6)) for each in seconds]
+    return {"message_bytes": message_bytes, "calls_per_sample": calls, "sample_us": samples_us}
 
 
 def agree_on(number: int, device: torch.device) -> int:

@@ -47,16 +47,6 @@ from parts.numerics.update import LABELS
 from parts.timing.clock import Clock
 from parts.timing.measurement import make_measurement
 from parts.training.batches import Batch, image_tensors
-from parts.training.cifar_protocol import (
-    BODIES,
-    EPOCHS,
-    OPTIONS,
-    RATE_OF_RESNET18_FP32,
-    RATES,
-    image_parts,
-    leads_in,
-    pooled_split,
-)
 from parts.training.fastai_learner import (
     Input,
     Loaders,
@@ -67,6 +57,16 @@ from parts.training.fastai_learner import (
     kernel_time,
     loaders,
     precision_callbacks,
+)
+from parts.training.fastai_protocol import (
+    BODIES,
+    EPOCHS,
+    OPTIONS,
+    RATE_OF_RESNET18_FP32,
+    RATES,
+    image_parts,
+    leads_in,
+    pooled_split,
 )
 
 TITLE = "Image classification: ResNets on CIFAR-100, with fastai"

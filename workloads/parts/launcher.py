@@ -111,7 +111,7 @@ def nodes_number() -> int:
 
 def threads_of(ranks: int) -> str:
     """Return OMP_NUM_THREADS of each rank on this node: its even part, unless it is set."""
-    return os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
+    return os.environ.get("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // ranks)))
 
 
 @contextmanager

@@ -41,7 +41,7 @@ from parts.numerics import precision
 from parts.numerics.precision import ScaleLog
 from parts.timing.clock import Clock
 from parts.timing.measurement import make_measurement
-from parts.training.cifar_protocol import (
+from parts.training.fastai_protocol import (
     BODIES,
     EPOCHS,
     OPTIONS,

@@ -36,7 +36,7 @@ from parts.numerics.precision import ScaleLog
 from parts.timing import profiler
 from parts.timing.clock import Clock
 from parts.training.batches import Batch, InOrder, Rotated, Shuffled
-from parts.training.cifar_protocol import STATIC_LOSS_SCALE
+from parts.training.fastai_protocol import STATIC_LOSS_SCALE
 from parts.trial import TrialProcess
 
 BEFORE, LAST = -90, 100

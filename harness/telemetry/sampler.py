@@ -74,9 +74,7 @@ class TrialProcesses:
     def __init__(self, pids: list[int], file: Path | None = None, unknown: str | None = None) -> None:
         self._named = set(pids)
         self._file = file
-        self.unknown_because = unknown or (
-            None if pids or file else "no process was named as the trial's own"
-        )
+        self.unknown_because = unknown
 
     def among(self, pids: set[int]) -> set[int]:
         """Return which of `pids` belong to the trial, by their line of parents."""

@@ -164,13 +164,6 @@ def test_a_driver_that_vanishes_half_way_leaves_nulls_the_reason_and_no_energy()
     assert found.energy.unknown_because == "10 samples in the window are fewer than 60"
 
 
-def test_without_the_trial_s_own_processes_nobody_is_accused():
-    cards = nvidia.NvidiaCards(FakeNvml(), [])
-    ours = sampler.TrialProcesses([])
-    assert cards.sample(ours, True)[0]["others"] is None
-    assert ours.unknown_because == "no process was named as the trial's own"
-
-
 @pytest.mark.parametrize(
     ("nvml", "reason"),
     [(None, "nvidia-ml-py is not installed"), (FakeNvml(driver=False), "NVMLError_LibraryNotFound")],

@@ -147,16 +147,6 @@ def _record_length(record: Record, slower: float = 1.0) -> Length:
 
 def estimate_seconds(item: Planned, speeds: Speeds) -> float:
     """Return a trial's estimated duration in seconds: its setup, and the most that its limits allow."""
-    return min(item.trial.timeout_seconds, _uncapped_seconds(item, speeds))
-
-
-def is_time_out(item: Planned, speeds: Speeds) -> bool:
-    """Return whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
-    limit = item.trial.asked.variant.limit
-    return limit.seconds is None and limit.steps is None and _known_seconds(item.trial.asked, speeds) is None
-
-
-def _uncapped_seconds(item: Planned, speeds: Speeds) -> float:
     asked = item.trial.asked
     limit = asked.variant.limit
     before = DEVICE_KINDS[asked.device].card_seconds if asked.workload == "card" else 0.0
@@ -167,7 +157,13 @@ def _uncapped_seconds(item: Planned, speeds: Speeds) -> float:
         train = min(train, limit.seconds_at_most or limit.seconds)
     if limit.steps is not None:
         train = min(train, _limited_seconds(asked, speeds, limit.steps))
-    return setup + train
+    return min(item.trial.timeout_seconds, setup + train)
+
+
+def is_time_out(item: Planned, speeds: Speeds) -> bool:
+    """Return whether a trial's estimate is its time-out, since nothing is known of how long it takes."""
+    limit = item.trial.asked.variant.limit
+    return limit.seconds is None and limit.steps is None and _known_seconds(item.trial.asked, speeds) is None
 
 
 def _limited_seconds(asked: TrialRequest, speeds: Speeds, steps: int) -> float:

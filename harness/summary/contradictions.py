@@ -56,16 +56,11 @@ def record_contradictions(record: Record) -> Iterator[str]:
     if measured is None:
         return
     yield from unasked_terms(asked, measured)
-    yield from _device_contradictions(record, measured.device)
-    yield from _window_contradictions(record, measured)
-
-
-def _device_contradictions(record: Record, device: DeviceUsed) -> Iterator[str]:
-    """Yield a device that its image is not for."""
-    image = record.environment.image
+    image, device = record.environment.image, measured.device
     kind = next((kind for kind in DEVICE_KINDS if kind in image), device.kind)
     if kind != device.kind:
         yield f"its device is of '{device.kind}', and its image '{image[:40]}' is for '{kind}'"
+    yield from _window_contradictions(record, measured)
 
 
 def place_contradictions(record: Record) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from harness.plan.order import Planned
@@ -21,15 +20,6 @@ REPEATS = (5, 3, 2)
 STUDIED: tuple[Precision, ...] = ("fp32-ieee", "fp16-master")
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What is left of a plan, how long that is estimated to take, and what was left out, in order."""
-
-    planned: tuple[Planned, ...]
-    seconds: float
-    left_out: tuple[LeftOut, ...]
-
-
 def keep_wanted(
     planned: Iterable[Planned], wanted: Callable[[Planned], bool], what: str, reason: str
 ) -> tuple[PlannedTrials, tuple[LeftOut, ...]]:
@@ -42,22 +32,22 @@ def keep_wanted(
 
 def fit_budget(
     planned: Sequence[Planned], estimate: TrialSeconds, budget_seconds: float, *, other_seconds: float = 0.0
-) -> Fitted:
-    """Drop trials until the rest fits, with `other_seconds` for the time between trials.
+) -> tuple[PlannedTrials, tuple[LeftOut, ...]]:
+    """Return the trials that fit, with `other_seconds` for the time between them, and what was dropped.
 
     In this order: repeats beyond five; of each priority from the last to the second its repeats beyond three,
     its full-length trials, the longest first, and its other rows; the same of the first priority, whose rows
     stay. Rows as they were published, in `host` mode, go after these: their repeats beyond three, their later
     priorities, their repeats beyond two. Then the middle depths go.
     """
-    remaining, left_out = tuple(planned), list[LeftOut]()
+    remaining, left_out = tuple(planned), tuple[LeftOut, ...]()
     for what, stays in _drops(remaining, estimate):
         if sum(map(estimate, remaining)) + other_seconds <= budget_seconds:
             break
         reason = f"the budget of {format_duration(budget_seconds)}"
         remaining, dropped = keep_wanted(remaining, stays, what, reason)
         left_out += dropped
-    return Fitted(remaining, sum(map(estimate, remaining)), tuple(left_out))
+    return remaining, left_out
 
 
 def _drops(

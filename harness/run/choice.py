@@ -84,18 +84,18 @@ def choose_trials(
     speeds = known_speeds(setup)
     seconds_each = partial(estimate.estimate_seconds, speeds=speeds)
     budget_seconds = parse_seconds(setup.settings.budget) if setup.settings.budget else None
-    fitted = budget.fit_budget(
+    fitting, dropped = budget.fit_budget(
         able,
         seconds_each,
         math.inf if budget_seconds is None else budget_seconds,
         other_seconds=pause_seconds(able, seconds_each) + estimate.warm_up_seconds(able, speeds),
     )
-    planned = order.order_trials(fitted.planned, seed, setup.plan.blocks)
-    seconds = fitted.seconds + pause_seconds(planned, seconds_each)
+    planned = order.order_trials(fitting, seed, setup.plan.blocks)
+    seconds = sum(map(seconds_each, planned)) + pause_seconds(planned, seconds_each)
     seconds += estimate.warm_up_seconds(planned, speeds)
     named = keep or setup.settings.role or setup.settings.precision
     resumed = frozenset(item.trial.id for item in (planned if named else everything))
-    return Chosen(planned, resumed, seed, (*left_out, *fitted.left_out), seconds, budget_seconds, speeds)
+    return Chosen(planned, resumed, seed, (*left_out, *dropped), seconds, budget_seconds, speeds)
 
 
 def require_trials(setup: RunSetup) -> None:

@@ -17,7 +17,7 @@ _PROCESSES = "/sys/class/kfd/kfd/proc"
 _VENDOR = "0x1002"
 METRICS_FORMAT, FIRST_OF_PROCESSORS = 2, 2
 """The place of the format's number in a card's metrics, and the first format that processors have."""
-_GENERATIONS = ((2.5, 1), (5.0, 2), (8.0, 3), (16.0, 4), (32.0, 5), (64.0, 6))
+_GENERATIONS = {"2.5": 1, "5": 2, "8": 3, "16": 4, "32": 5, "64": 6}
 
 
 def kernel_folders(files: Files) -> list[tuple[str, str]]:
@@ -154,12 +154,8 @@ def gfx_name(version: int) -> str:
 
 
 def pcie_generation(speed: str | None) -> int | None:
-    """Return PCI Express generation of a link speed, as "16.0 GT/s PCIe"."""
-    try:
-        number = float((speed or "").split()[0])
-    except (ValueError, IndexError):
-        return None
-    return next((count for most, count in _GENERATIONS if abs(number - most) < 0.1), None)
+    """Return PCI Express generation of a link speed, as "16.0 GT/s PCIe"; older kernels say "16 GT/s"."""
+    return _GENERATIONS.get((speed or "").partition(" ")[0].removesuffix(".0"))
 
 
 def _highest_mhz(table: str | None) -> int | None:

@@ -23,7 +23,6 @@ from harness.record.telemetry import (
     TraceStats,
 )
 
-FILE = "telemetry.jsonl"
 CUT_SHORT = "cut short"
 """How a telemetry ended that did not come to write its last line."""
 PER_MINUTE_ABOVE_SECONDS = 3600.0

@@ -28,7 +28,7 @@ from harness.record.published.claim import ClaimFile
 from harness.record.result import Reported
 from harness.run import assemble, runner, session
 from harness.summary.statistics import judge_trial
-from harness.telemetry import reader
+from harness.telemetry import reader, recorder
 from harness.units import parse_seconds
 from report.buying.purchase import Purchase, load_purchase
 from tests.helpers import ROOT
@@ -97,8 +97,8 @@ def measured() -> bytes:
 
 def telemetry() -> bytes:
     with tempfile.TemporaryDirectory() as name:
-        replay(TRACES["clean"], Path(name, reader.FILE))
-        return Path(name, reader.FILE).read_bytes()
+        replay(TRACES["clean"], Path(name, recorder.FILE))
+        return Path(name, recorder.FILE).read_bytes()
 
 
 def assembled(output: Path) -> None:
@@ -167,11 +167,11 @@ def files() -> dict[str, HostileFile]:
         (assemble.FAILURE, FAILURE, json_files, (Reported,), assembled),
         ("events.jsonl", EVENTS, json_lines, (), follow),
         (
-            reader.FILE,
+            recorder.FILE,
             telemetry(),
             json_lines,
             (),
-            lambda root: reader.read_telemetry(root / reader.FILE, *SEGMENTS),
+            lambda root: reader.read_telemetry(root / recorder.FILE, *SEGMENTS),
         ),
         ("started.json", note, json_files, (runner.InFlight,), note_of_a_start),
     )

@@ -30,7 +30,6 @@ from harness.record.published.cards import Card, find_card_by_chip, is_shared_na
 from harness.redact import redact_value
 
 LABEL_CHARACTERS = 40
-_NOT_RECORDED = ("uuid",)
 _CLOSED = ("name", "model", "vendor", "architecture", "system")
 """Facts of vocabularies that makers made: no host or user is looked for in them."""
 _MAKERS = re.compile(
@@ -86,11 +85,7 @@ def _name_by_chip(gpu: dict[str, Any], cards: Sequence[Card]) -> dict[str, Any]:
 
 def _withhold_names(value: Any, field: str, names: Collection[str]) -> Any:
     if isinstance(value, Mapping):
-        return {
-            key: _withhold_names(inner, key, names)
-            for key, inner in value.items()
-            if key not in _NOT_RECORDED
-        }
+        return {key: _withhold_names(inner, key, names) for key, inner in value.items() if key != "uuid"}
     if isinstance(value, list | tuple):
         return [_withhold_names(inner, field, names) for inner in value]
     return redact_value(value, () if field in _CLOSED else names) if isinstance(value, str) else value

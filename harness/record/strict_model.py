@@ -143,13 +143,12 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 def decode_utf8(content: bytes) -> str:
     """Return a text that a person saved, without Windows' byte-order mark; raises UnicodeError."""
+    text, place = "\0", ""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        text, place = "", f" (byte {error.start + 1})"
-    else:
-        place = ""
-    if place or "\0" in text:
+        place = f" (byte {error.start + 1})"
+    if "\0" in text:
         raise UnicodeError(f"is not UTF-8{place}, perhaps UTF-16 as some editors of Windows save it")
     return text
 

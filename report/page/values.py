@@ -7,17 +7,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from report import text
 from report.analysis import CLASS_MACHINES, Analysis
 from report.buying.cost_model import Range
+from report.buying.workload_mix import OfferedCard
 from report.charts.drawing import Chart
 from report.compare.cells import Cell, Figure
 from report.compare.comparison import MeanRatio
 from report.compare.ratio import WorkRatio
 from report.stats.intervals import Interval
 from report.text import THIS
+from report.trials.trial import TrialResult
 
 QuantitySource = Figure | MeanRatio | WorkRatio | Interval | Range | float | None
 
@@ -129,16 +131,8 @@ def rate(cell: Cell) -> Quantity:
     return quantity(cell.throughput, rate_unit(cell))
 
 
-class OnCard(Protocol):
-    """A cell, a trial, an offer, or whatever else is of a card in a machine."""
-
-    @property
-    def machine(self) -> str:
-        """Its id."""
-
-    @property
-    def card(self) -> str:
-        """The name of its device or devices."""
+OnCard = Cell | TrialResult | OfferedCard
+"""What is of a card in a machine."""
 
 
 class Systems:

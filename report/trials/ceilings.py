@@ -39,6 +39,11 @@ class RooflinePoint:
     """The share of the copy bandwidth measured on this device; null where caches served a part of it."""
     bound: Bound = UNKNOWN
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it was faster than the fastest product measured on its device: that one was disturbed."""
+        return self.compute_share is not None and self.compute_share > ABOVE
+
 
 def device_of(record: Record) -> Device | None:
     """Which device a record is of; null where nothing was measured."""
@@ -95,11 +100,6 @@ def roofline_point(
         memory_share=memory_share,
         bound=find_bound(summary, compute_share=compute_share, memory_share=memory_share),
     )
-
-
-def is_doubtful(point: RooflinePoint) -> bool:
-    """Whether a trial was faster than the fastest product measured on its device: that one was disturbed."""
-    return point.compute_share is not None and point.compute_share > ABOVE
 
 
 def ceiling_of(measured: Mapping[str, float], label: Precision, devices: int = 1) -> float | None:

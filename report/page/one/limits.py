@@ -23,7 +23,6 @@ from report.trials.ceilings import (
     ceiling_of,
     ceilings,
     device_of,
-    is_doubtful,
     reached_together,
     roofline_point,
     share,
@@ -53,8 +52,8 @@ class DeviceLimits:
     """How close one device's work comes to its limits."""
 
     device: str
-    rows: tuple[tuple[TrialResult, RooflinePoint, bool], ...]
-    """The typical run of each work below its limits, and whether it was faster than the fastest product."""
+    rows: tuple[tuple[TrialResult, RooflinePoint], ...]
+    """The typical run of each work below its limits."""
     sheet: tuple[SheetRow, ...]
     source: str
     """The source of the figures on paper; empty where there are none."""
@@ -117,7 +116,7 @@ def _device(
     sheet = _sheet(used.device, card, measured, trials) if card or measured else ()
     return DeviceLimits(
         device=trials[0].card,
-        rows=tuple((trial, point, is_doubtful(point)) for trial, point in works),
+        rows=tuple(works),
         sheet=sheet,
         source=text.clean(card.source, 200) if card else "",
         measured=bool(measured),

@@ -38,7 +38,7 @@ def test_a_device_is_held_against_paper_and_its_own_ceilings():
     assert device.measured
     by_name = {row.name: row for row in device.sheet}
     assert by_name["bf16"].share == pytest.approx(by_name["bf16"].measured / by_name["bf16"].paper)
-    assert all(point.flops_per_second > 0 for _, point, _ in device.rows)
+    assert all(point.flops_per_second > 0 for _, point in device.rows)
 
 
 def test_an_offer_without_a_record_stands_last_and_changes_no_other_figure():

@@ -181,7 +181,9 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
     if factor == "machine":
         cells = (next((c for w in comparison.works if (c := w.cells[at])), None) for at in range(len(sides)))
         found = [
-            systems.of(cell) if cell else _system_without_figure(side)
+            systems.of(cell)
+            if cell
+            else NamedSystem(side.machine, side.card, text.short_card(side.card), 1, side.own)
             for cell, side in zip(cells, sides, strict=True)
         ]
         several = len(set(found)) < len(found)
@@ -197,11 +199,6 @@ def named_sides(comparison: Comparison, analysis: Analysis, systems: Systems) ->
 def _session_system(system: NamedSystem, side: ComparedSide) -> NamedSystem:
     """'EPYC of 20261121-cb7a72': the machine in one of the sessions that were named together."""
     return replace(system, name=f"{system.name} of {dict(side.values)['session']}")
-
-
-def _system_without_figure(side: ComparedSide) -> NamedSystem:
-    """One without a figure."""
-    return NamedSystem(side.machine, side.card, text.short_card(side.card), 1, own=side.own)
 
 
 def _value_name(side: ComparedSide) -> str:
@@ -259,10 +256,6 @@ _DATA = {"device": "data on the device", "host": "data from the host"}
 _LOADS_BY = {"processes": "process", "threads": "thread"}
 
 
-def _model_side(side: ComparedSide) -> str:
-    return text.model_name(str(dict(side.values)["model"]))
-
-
 def _unit_name(side: ComparedSide) -> str:
     gpu = next((gpu for cell in side.cells for gpu in used_cards(cell.trials[0].record)), None)
     name = f"card {gpu.index} ({gpu.bus})" if gpu and gpu.bus else str(dict(side.values).get("unit"))[:6]
@@ -274,7 +267,7 @@ _NAMES: Mapping[Factor, Callable[[ComparedSide], str]] = {
     "framework": _framework_name,
     "batch": _batch_name,
     "loader": _loader_name,
-    "model": _model_side,
+    "model": lambda side: text.model_name(str(dict(side.values)["model"])),
     "unit": _unit_name,
 }
 

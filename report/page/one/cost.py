@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from report.analysis import Analysis
-from report.buying.cost_model import Range, TurningPoints
+from report.buying.cost_model import TurningPoints
 from report.buying.costs import Costs
 from report.buying.purchase import Offer
 from report.buying.workload_mix import WorkLine
@@ -129,7 +129,8 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
     found = costs.model.cost(place) if known else None
     ratio = costs.model.ratio(place, costs.order[0]) if place in costs.order[1:] else None
     expected = place != costs.base and not all(line.measured for line in costs.lines)
-    unknown = [line for line, time in zip(costs.lines, costs.speeds[place], strict=True) if not time]
+    times = costs.speeds[place]
+    unknown = [line for line, time in zip(costs.lines, times, strict=True) if not time]
     blank = [*unknown, *costs.left_out] if known is None and costs.purchase.work else []
     return OfferRow(
         place=place,
@@ -146,14 +147,10 @@ def _row(costs: Costs, place: int, analysis: Analysis, systems: Systems) -> Offe
         use=Quantity(found.use if found else None, "share"),
         memory=Quantity(costs.memory[place], "bytes"),
         fits=costs.fits[place],
-        speeds=tuple(quantity(time and _inverse(time)) for time in costs.speeds[place]),
+        speeds=tuple(quantity(time and (1 / time[2], 1 / time[1], 1 / time[0])) for time in times),
         beside=tuple(_beside(costs, place, analysis)),
         missing=_unknown(costs, place, blank[0]) if blank else None,
     )
-
-
-def _inverse(time: Range) -> Range:
-    return 1 / time[2], 1 / time[1], 1 / time[0]
 
 
 def _beside(costs: Costs, place: int, analysis: Analysis) -> Iterator[RecordBeside]:

@@ -35,11 +35,12 @@ def page_one(analysis: Analysis, systems: Systems) -> PageOne:
     cards = dict.fromkeys(trial.card for trial in own)
     card = text.short_card(next(iter(cards)) if len(cards) == 1 else own[0].device_model) if own else ""
     answering = {trial.path for trial in own} | {trial.path for cell in made.cells for trial in cell.trials}
+    chips = (*made.chips, *_chips(analysis, made.cells, shown, kind, source.missing))
     return PageOne(
         answer=made,
         about=Sentence(kind, {"own": card, **made.about}),
         source=source,
-        chips=_choose_chips([*made.chips, *_chips(analysis, made.cells, shown, kind, source.missing)]),
+        chips=tuple(sorted(chips, key=lambda chip: _SEVERITY[chip.kind])[:MOST_CHIPS]),
         constructed=any(
             trial.device_name.startswith(CONSTRUCTED) or trial.record.simulated for trial in analysis.shown
         ),
@@ -114,11 +115,6 @@ def _counted_trials(analysis: Analysis, cells: Sequence[Cell]) -> list[TrialResu
 
 
 # Chips
-
-
-def _choose_chips(found: Sequence[Chip]) -> tuple[Chip, ...]:
-    """The worst first."""
-    return tuple(sorted(found, key=lambda chip: _SEVERITY[chip.kind])[:MOST_CHIPS])
 
 
 def _chips(

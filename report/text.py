@@ -20,10 +20,8 @@ def count(value: int, noun: str, plural: str | None = None) -> str:
     return f"{grouped_digits(value)} {noun if value == 1 else plural or noun + 's'}"
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number with thousands separators and about `digits` significant digits; a dash where unknown."""
-    if value is None:
-        return "–"
+def number(value: float, digits: int = 3) -> str:
+    """A number with thousands separators and about `digits` significant digits."""
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else ("infinite" if value > 0 else "minus infinite")
     if value == 0:

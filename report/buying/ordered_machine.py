@@ -15,12 +15,10 @@ MEMORY_TOLERANCE = 0.05
 """Firmware and drivers keep a part of memory that differs from machine to machine."""
 
 _HOST = frozenset(
-    f"{part}{name}"
-    for part, names in (
-        ("", ("architecture", "virtual", "memory_bytes", "memory_limit_bytes")),
-        ("cpu.", ("model", "sockets", "cores", "threads", "usable", "smt")),
+    (
+        *("architecture", "virtual", "memory_bytes", "memory_limit_bytes"),
+        *("cpu.model", "cpu.sockets", "cpu.cores", "cpu.threads", "cpu.usable", "cpu.smt"),
     )
-    for name in names
 )
 _CARD = frozenset(
     (

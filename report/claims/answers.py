@@ -47,8 +47,6 @@ WAYS: tuple[AnswerState, ...] = ("not measured yet", "cannot be measured here")
 
 AnswerTerm = Literal["card", "software", "loader"]
 
-_LOADER = "data_mode"
-
 
 @dataclass(frozen=True, slots=True)
 class JudgingPlan:
@@ -196,7 +194,7 @@ def terms_beside(claim: Claim, cell: Cell, cards: Sequence[Card]) -> tuple[Answe
     if figure is None or not figure.mean:
         return None
     work = {difference.field for difference in side_terms(claim, cell)}
-    if not work <= {_LOADER}:
+    if not work <= {"data_mode"}:
         return None
     lacking = obstacles(claim, cell, cards)
     if not lacking <= {"card", "software", "settled window"}:

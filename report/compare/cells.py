@@ -91,6 +91,11 @@ class Cell:
         return tuple(dict.fromkeys(trial.device_unit for trial in self.trials if trial.device_unit))
 
     @property
+    def quality_name(self) -> str:
+        """What its quality is: 'accuracy', 'perplexity'; empty where it has none."""
+        return next((trial.quality_name for trial in self.trials if trial.quality_name), "")
+
+    @property
     def blocks(self) -> int:
         return len({trial.record.block for trial in self.trials})
 

@@ -145,8 +145,7 @@ def learning_panel(
                     if (c.protocol, c.side.model.casefold()) == (protocol, model.casefold())
                 )
                 lines += (_published_line(curve, getattr(curve, field)) for curve in alike)
-            trials = [trial for cell in members for trial in cell.trials]
-            name = next((trial.quality_name for trial in trials if trial.quality_name), "loss")
+            name = next(filter(None, (cell.quality_name for cell in members)), "loss")
             title, form = QUALITIES[name] if field == "quality" else ("Validation loss", "number")
             note = f"by epoch; {text.model_name(model)}"
             return CurvePanel(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)

@@ -20,6 +20,9 @@ from jinja2.bccache import Bucket
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
+from harness.record import PRECISIONS
+from harness.record.finding import finding_sentence
+from harness.summary.device_checks import machine_findings
 from report.charts.card import ShareCard, draw_card
 from report.charts.drawing import draw_chart
 from report.charts.style import DARK
@@ -27,7 +30,7 @@ from report.compare.cells import states_of
 from report.compare.named_sides import GateReason, NamedSides, least_loss
 from report.page.filters import FILTERS
 from report.page.one import sound
-from report.page.parts import ran, workloads
+from report.page.parts import ran
 from report.page.values import Page, PageOne, Picture, Sentence
 from report.stats.contrast import LEAST_PROCESSES
 from report.stats.intervals import LEVEL
@@ -35,10 +38,10 @@ from report.text import clean
 
 _READING: Mapping[str, Callable[..., Any]] = {
     "image": ran.image_of,
-    "meaning": ran.meaning_of,
-    "remarks": ran.remarks_of,
+    "meaning": lambda label: PRECISIONS[label].words,
+    "remarks": machine_findings,
+    "sentence": finding_sentence,
     "states": states_of,
-    "quality_unit": workloads.quality_unit,
     "checked": sound.label_speed,
 }
 """What templates ask of records."""
@@ -69,7 +72,7 @@ class _Drawings:
     def on_page(self, picture: Picture, title: str, sub: str = "") -> Markup:
         """The picture as SVG in both layouts; as a file it has its title in it."""
         if picture.name not in self.pages:
-            words = _plain_words(title), _plain_words(sub), picture.alt
+            words = Markup(title).striptags(), Markup(sub).striptags(), picture.alt
             drawing = draw_chart(picture.chart, picture.name, *words)
             self.pages[picture.name] = Markup(drawing.page)
             self.files[f"{picture.name}.svg"] = drawing.file.encode()
@@ -129,7 +132,8 @@ def comparison_text(
 def _html(name: str, drawing: Callable[..., Markup], **given: Any) -> str:
     """Return a page with its style sheet, whose hash its policy allows."""
     sheet = _fill_template("page.css", "html", drawing, escape, dark=DARK)
-    given = {**given, "sheet": Markup(sheet), "sheet_hash": _digest(sheet)}
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    given = {**given, "sheet": Markup(sheet), "sheet_hash": digest}
     return _fill_template(name, "html", drawing, escape, **given)
 
 
@@ -222,15 +226,6 @@ def _as_column(column: Any) -> dict[str, Any]:
     """
     given = column if isinstance(column, dict) else {"t": column}
     return {"t": "", "sub": "", "h": "", "left": False, "cls": "", **given}
-
-
-def _plain_words(markup: str) -> str:
-    """A template's words without their marks."""
-    return Markup(markup).striptags() if isinstance(markup, Markup) else str(markup)
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def markdown_text(text: str) -> str:

@@ -44,7 +44,7 @@ def page(analysis: Analysis, systems: Systems) -> AnswerPage | None:
         ReachRow(name, cell, tuple(to_target(cell, target) for target in targets))
         for name, cell in zip(names, cells, strict=True)
     ]
-    quality = next((trial.quality_name for cell in cells for trial in cell.trials if trial.quality_name), "")
+    quality = next(filter(None, (cell.quality_name for cell in cells)), "")
     unit = "share" if quality == "accuracy" else quality
     view = ReachView(targets, unit, tuple(rows))
     runs = [(row.name, trial) for row in rows for trial in row.cell.trials]

@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from harness.record import PRECISIONS, Machine, Precision
-from harness.record.finding import finding_sentence
-from harness.summary.device_checks import machine_findings
 from report.analysis import Analysis
 from report.page.values import Systems
 from report.trials.key import grouped_by
@@ -82,13 +79,3 @@ def image_of(trial: TrialResult) -> str:
     """The image, with the device where its name does not say it."""
     used = trial.environment
     return used.image if used.image == used.device else f"{used.image} ({used.device})"
-
-
-def meaning_of(label: Precision) -> str:
-    """Return what a precision's label promises."""
-    return PRECISIONS[label].words
-
-
-def remarks_of(machine: Machine) -> list[str]:
-    """What is known of a machine that makes it slower, or its figures doubtful."""
-    return [finding_sentence(found) for found in machine_findings(machine)]

@@ -73,8 +73,3 @@ def _own_words(cells: Sequence[Cell], field: str) -> str:
     said = {getattr(trial.record.measurement, field, None) for cell in cells for trial in cell.trials}
     words = said.pop() if len(said) == 1 else None
     return text.clean(words, 300) if words else ""
-
-
-def quality_unit(cell: Cell) -> str:
-    """In what the quality of a cell is written: 'accuracy', 'perplexity'."""
-    return next((trial.quality_name for trial in cell.trials if trial.quality_name), "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import GpudynoError, MachineError
@@ -24,12 +23,10 @@ _ARGUMENTS = (
 )
 
 
-def find_browser(find: Callable[[str], str | None] = shutil.which) -> str:
+def find_browser() -> str:
     """The first of the browsers on the PATH; raises MachineError where there is none."""
-    for name in BROWSERS:
-        path = find(name)
-        if path is not None:
-            return path
+    for path in filter(None, map(shutil.which, BROWSERS)):
+        return path
     raise MachineError(
         f"a PDF needs Chromium, and none of {', '.join(BROWSERS)} is on the PATH",
         remedy="install it (Debian: `apt install chromium`), or print the page's index.html from any browser",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
 
-from harness.record.result import Stage
 from report import text
 from report.analysis import Analysis
 from report.charts.rows import KeyEntry, Mark, RowGroup, ScaleRow, ScaleRows
@@ -20,7 +18,7 @@ from report.trials.trial import TrialResult
 MOST_CAUSES = 8
 CHANGE_THE_PLAN = ("out-of-memory", "timeout")
 """Reasons to fail for which the plan has to change before it runs again."""
-REACHED = tuple(stage for stage in get_args(Stage) if stage in ("start", "setup", "data", "train", "valid"))
+REACHED = ("start", "setup", "data", "train", "valid")
 """The stages of a trial that the picture shows; what comes after the last counts as it."""
 
 

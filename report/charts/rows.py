@@ -171,7 +171,7 @@ class _Picture:
         self.left = self.named + (min(names, 0.36 * self.width) if self.beside else 0.0)
         figures = max((run_width(_figure_words(row)) for row in rows if row.marks), default=0.0)
         self.right = self.width - (figures + GAP if self.beside and figures else 1.0)
-        self.top = _key_height(self.key, self.width)
+        self.top = KEY_LINE * len(_key_rows(self.key, self.width)) + (4.0 if self.key else 0.0)
         self.ticks = self._ticks()
         together = self._scale(chart.groups)
         self.scales = [self._scale((group,)) if chart.each_from_zero else together for group in chart.groups]
@@ -412,11 +412,6 @@ def _key_rows(entries: Iterable[KeyEntry], width: float) -> list[list[KeyEntry]]
         rows[-1].append(entry)
         used += entry.width + KEY_GAP
     return rows
-
-
-def _key_height(entries: Sequence[KeyEntry], width: float) -> float:
-    """What a key takes in a picture of this width, px."""
-    return KEY_LINE * len(_key_rows(entries, width)) + (4.0 if entries else 0.0)
 
 
 def _draw_key(sheet: Sheet, entries: Sequence[KeyEntry]) -> None:

@@ -23,9 +23,6 @@ from report.trials.trial import TrialResult
 
 QuantitySource = Figure | MeanRatio | WorkRatio | Interval | Range | float | None
 
-ChipKind = Literal["stop", "care", "good"]
-"""Forbids a use, asks for care, or is as it should be."""
-
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -76,7 +73,8 @@ class NamedSystem:
 class Chip:
     """What a reader must know before believing the headline; worded by `name` in the template."""
 
-    kind: ChipKind
+    kind: Literal["stop", "care", "good"]
+    """Forbids a use, asks for care, or is as it should be."""
     name: str
     anchor: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)

@@ -97,16 +97,12 @@ def _headline(view: ReachView, systems: Systems) -> Sentence:
     return Sentence("reach" if slow is not fast else "reach-one", {**data, "times": Quantity(times, "ratio")})
 
 
-def _epoch_seconds(cells: Sequence[Cell]) -> tuple[float, float]:
-    epochs = (epoch for cell in cells for trial in cell.trials for epoch in trial.epochs if epoch.complete)
-    seconds = [epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in epochs]
-    return min(seconds, default=0.0), max(seconds, default=0.0)
-
-
 def _chips(cells: Sequence[Cell]) -> Iterator[Chip]:
     fewest, most = runs_of(cells)
     if fewest < 3:
         yield Chip("care", "few-runs", "uncertainty", {"fewest": fewest, "most": most})
-    least, longest = _epoch_seconds(cells)
+    epochs = (epoch for cell in cells for trial in cell.trials for epoch in trial.epochs if epoch.complete)
+    seconds = [epoch.train_seconds + (epoch.valid_seconds or 0.0) for epoch in epochs]
+    least, longest = min(seconds, default=0.0), max(seconds, default=0.0)
     if longest > 1.2 * least > 0:
         yield Chip("care", "epochs-differ", "uncertainty", {"least": least, "most": longest})

@@ -153,7 +153,8 @@ def _nearest_rows(rows: Sequence[ScaleRow], most: int) -> tuple[ScaleRow, ...]:
 
 def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
     absolute, source = figure.metric == "peak_bytes", entry.source
-    framework = _framework_of(source)
+    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
+    framework = text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
     card = text.short_card((source.card if isinstance(source, Cell) else source.of.card) or "")
     at = entry.value / GIB if absolute else entry.scaled
     row = ScaleRow(
@@ -169,11 +170,6 @@ def _bar(entry: StudyEntry, figure: StudyFigure, systems: Systems) -> ScaleRow:
     low, high = _range_over_value(entry, source, figure.metric)
     mark = Mark(at, low and at * low, high and at * high, look_of(source, figure.metric), system.slot)
     return replace(row, label=framework or system.name, marks=(mark,))
-
-
-def _framework_of(source: Claim | Cell) -> str:
-    options = dict(source.key.options) if isinstance(source, Cell) else source.of.options
-    return text.clean(options[FRAMEWORK], 24) if FRAMEWORK in options else ""
 
 
 def _range_over_value(entry: StudyEntry, cell: Cell, metric: str) -> tuple[float | None, float | None]:

@@ -122,6 +122,6 @@ def test_a_session_of_several_cards_goes_on_only_where_each_has_its_place(
     )
     begun = opened.model_copy(update={"trials": (trial,), "cards": ("a" * 16, "b" * 16)})
     monkeypatch.setattr(run.session, "find_open_session", lambda *_: begun)
-    chosen = SimpleNamespace(planned=(SimpleNamespace(trial=trial),), everything=frozenset({trial.id}))
+    chosen = SimpleNamespace(planned=(SimpleNamespace(trial=trial),), resumed=frozenset({trial.id}))
     found = run.resumable_session(setup, chosen, print)
     assert (found is not None) is resumed

@@ -25,21 +25,19 @@ from pydantic import (
 
 from harness.errors import PlanError, RecordError, UserError
 
-_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def _parse_number(value: Any) -> Any:
     if isinstance(value, str):
         if value not in _NOT_FINITE:
             raise ValueError(f"{value!r} is not a number")
-        return _NOT_FINITE[value]
+        return float(value)
     return value
 
 
 def _write_number(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value if math.isfinite(value) else str(value)
 
 
 Number = Annotated[

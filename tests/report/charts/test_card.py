@@ -15,7 +15,7 @@ from report.charts.style import DARK, INK
 def drawn(headline: str, rows: int = 12) -> tuple[str, tuple[int, int]]:
     named = tuple(ScaleRow(f"row-{n}", (Mark(1.0 + n),), "", "") for n in range(rows))
     chart = ScaleRows((RowGroup("a", named[:5]), RowGroup("b", named[5:])))
-    svg, png = draw_card(ShareCard("constructed", headline, "title", "doubt", "source", chart))
+    svg, png = draw_card(ShareCard("constructed", headline, "title", "doubt", "source", chart)).values()
     return svg.decode(), Image.open(BytesIO(png)).size
 
 

@@ -130,7 +130,6 @@ class Measured(Callback):
                 valid_loss=float(valid_loss),
                 quality=float(accuracy),
             )
-        self.trial.event("epoch", **self.epochs[-1])
         # The schedule is the whole protocol's, wherever a limit ends it.
         over = len(self.epochs) == self.clock.epochs or self.clock.limit_reached() is not None
         return _if(over, "stop_training")

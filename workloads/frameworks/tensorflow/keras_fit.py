@@ -155,7 +155,6 @@ class Marks(keras.callbacks.Callback):
         """Close the segment, and validates."""
         self.epochs.append(self.clock.stop())
         self.after(self.epochs[-1])
-        self.clock.trial.event("epoch", **self.epochs[-1])
 
 
 def fit_epochs(model: keras.Model, marks: Marks) -> list[dict[str, Any]]:

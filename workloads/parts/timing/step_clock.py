@@ -186,7 +186,6 @@ class StepClock:
                     break
             epochs.append(self.stop())
             after(epochs[-1])
-            self.trial.event("epoch", **epochs[-1])
         return epochs
 
     def limit_reached(self) -> str | None:

@@ -221,7 +221,6 @@ class Measured(Callback):
             )
 
     def after_epoch(self) -> None:
-        self.trial.event("epoch", **self.epochs[-1])
         # The schedule is the whole protocol's, wherever a limit ends it.
         if len(self.epochs) == self.clock.epochs or self.clock.limit_reached():
             raise CancelFitException

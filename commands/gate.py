@@ -200,5 +200,5 @@ def _analyse_beside(root: Path, brought: Results) -> Analysis:
     records = {stored.path: stored for results in both for stored in results.records}
     sessions = {session.id: session for results in both for session in results.sessions}
     results = Results(tuple(records.values()), tuple(sessions.values()), ())
-    lead = max(brought.sessions, key=store.session_order).id
+    lead = max(brought.sessions, key=lambda session: (session.number or 0, session.started_at)).id
     return analyse(replace(evidence, results=results), AnalysisRequest(datetime.now(UTC), session=lead))

@@ -380,11 +380,6 @@ def _record_folder(stored: Stored) -> str:
     return stored.path.rpartition("/")[0]
 
 
-def session_order(session: Session) -> tuple[int, datetime]:
-    """Return a session's place among its machine's: by its count; those without one first, by date."""
-    return session.number or 0, session.started_at
-
-
 def read_sessions(root: Path) -> tuple[Session, ...]:
     """Return every readable session under results/ in the order of their paths, without its records."""
     sessions: list[Session] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -25,11 +25,10 @@ _PROTOCOL = re.compile(r"\b[a-z][a-z-]*/[0-9]+\b")
 
 def name_problems(root: Path) -> Iterator[str]:
     """Yield a sentence for each name in a plan, image or claim that the rest of the clone lacks."""
-    workloads = {path.stem: path.read_text(encoding="utf-8") for path in (root / "workloads").glob("*.py")}
     images, plans = load_images(root).images.values(), plan_file.plan_files(root)
     for name, path in plans.items():
         for measure in plan_file.load_plan(root, name).measure:
-            for clause in _measure_problems(root, measure, workloads, {image.name for image in images}):
+            for clause in _measure_problems(root, measure, {image.name for image in images}):
                 yield f"plans/{path.name}: {clause}"
     for image in images:
         yield from lock_disagreements(image, root)
@@ -38,15 +37,10 @@ def name_problems(root: Path) -> Iterator[str]:
             yield f"claim '{claim.id}': '{name}' is no plan{suggest_name(name, plans)}"
 
 
-def _measure_problems(
-    root: Path,
-    measure: Measure,
-    workloads: Mapping[str, str],
-    images: Collection[str],
-) -> Iterator[str]:
-    """Yield a clause for each unknown name of a measure; `workloads` are their sources by name."""
-    source = workloads.get(measure.workload)
-    if source is None:
+def _measure_problems(root: Path, measure: Measure, images: Collection[str]) -> Iterator[str]:
+    """Yield a clause for each unknown name of a measure."""
+    workloads = {path.stem: path for path in (root / "workloads").glob("*.py")}
+    if measure.workload not in workloads:
         yield f"'{measure.workload}' is no workload{suggest_name(measure.workload, workloads)}"
         return
     for image in measure.images:
@@ -55,7 +49,7 @@ def _measure_problems(
     # The user's own file brings protocols and models of its own.
     if measure.file is not None:
         return
-    protocols = set(_PROTOCOL.findall(source))
+    protocols = set(_PROTOCOL.findall(workloads[measure.workload].read_text(encoding="utf-8")))
     if measure.protocol not in protocols:
         meant = suggest_name(measure.protocol, protocols)
         yield f"'{measure.protocol}' is no protocol of {measure.workload}{meant}"

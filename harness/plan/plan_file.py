@@ -180,17 +180,19 @@ def load_plan(root: Path, name: str) -> Plan:
     if file.name != path.stem:
         raise PlanError(f"{where}: its name is '{file.name}'", remedy=f"write name = '{path.stem}'")
     size = file if name == path.stem else file.size[name]
-    measures = []
+    measures, programs = list[Measure](), dict[str, Program]()
     for measure in size.measure:
-        measure_variants(measure, where)
-        sha256 = own_file.own_file_sha256(measure.workload, measure.file, root, where)
-        measures.append(measure.model_copy(update={"sha256": sha256}))
+        asked, named = measure_variants(measure, where), measure.file or ""
+        brought: dict[str, object] = {}
+        if sha256 := own_file.own_file_sha256(measure.workload, measure.file, root, where):
+            program = programs[named] = own_file.read_program((root / named).read_bytes(), named)
+            own_file.check_program(program, measure.protocol, measure.repeats or size.repeats, asked, where)
+            data = measure.data or (program.input.data if program.input else None)
+            brought |= {"sha256": sha256, "images": measure.images or program.images, "data": data}
+        measures.append(measure.model_copy(update=brought))
     if size.question is not None:
-        _refuse_question(size.question, measures, where)
-    wanted = {measure.file for measure in measures if measure.workload == own_file.PROGRAM and measure.file}
-    programs = {file: own_file.read_program((root / file).read_bytes(), file) for file in wanted}
-    whole = tuple(_add_program(measure, programs, size, where) for measure in measures)
-    fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": whole}
+        _refuse_question(size.question, size.measure, where)
+    fields = {key: getattr(size, key) for key in Size.model_fields} | {"measure": measures}
     return Plan.model_validate({**fields, "name": name, "sha256": file_sha256(text), "programs": programs})
 
 
@@ -234,20 +236,6 @@ def _is_varied(factor: Factor | None, measures: Sequence[Measure], where: str) -
             for kind in measure.devices:
                 values.setdefault(kind, set()).add(value_of(measure, variant))
     return any(len(there) > 1 for there in values.values())
-
-
-def _add_program(measure: Measure, programs: Mapping[str, Program], size: Size, where: str) -> Measure:
-    """Return the measure with what its program brings where it says nothing itself."""
-    program = programs.get(measure.file or "")
-    if program is None:
-        return measure
-    repeats, asked = measure.repeats or size.repeats, measure_variants(measure, where)
-    own_file.check_program(program, measure.protocol, repeats, asked, where)
-    changes = {
-        "images": measure.images or program.images,
-        "data": measure.data or (program.input.data if program.input else None),
-    }
-    return measure.model_copy(update=changes)
 
 
 def _choices(value: Any, precision: Any, model: Any) -> list[Any]:

@@ -70,35 +70,25 @@ def division(files: Files, folder: str) -> str | None:
 
 def describe(files: Files) -> list[dict[str, Any]]:
     """Return the fields of record.Gpu for every card, and its `uuid`, which stays in memory."""
-    return [
-        {
-            "index": device.index,
-            "vendor": "AMD",
-            **_card(files, device.folder, device.uuid),
-            **(_chip(device.chip) if device.chip else {}),
-            "bus": device.bus,
-        }
-        for device in find_devices(files)
-    ]
+    return [_describe_device(files, device) for device in find_devices(files)]
 
 
-def _chip(fields: dict[str, int]) -> dict[str, Any]:
-    simds, per_unit = fields.get("simd_count", 0), fields.get("simd_per_cu", 0)
-    return {
-        "architecture": gfx_name(fields["gfx_target_version"]),
-        "compute_units": simds // per_unit if simds and per_unit else None,
-    }
-
-
-def _card(files: Files, device: str, uuid: str | None) -> dict[str, Any]:
+def _describe_device(files: Files, card: AmdDevice) -> dict[str, Any]:
+    device, version = card.folder, card.chip.get("gfx_target_version")
+    simds, per_unit = card.chip.get("simd_count", 0), card.chip.get("simd_per_cu", 0)
     name, chip = files.text(f"{device}/product_name"), files.text(f"{device}/device")
     power, node = _sensors(files, device), files.number(f"{device}/numa_node")
     # Cards of one chip may differ in the revision alone.
     revision = files.text(f"{device}/revision")
     return {
+        "index": card.index,
+        "vendor": "AMD",
+        "bus": card.bus,
         "name": name or f"AMD device {chip or 'unknown'}",
-        "uuid": uuid,
-        "unit": unit_hash(uuid),
+        "uuid": card.uuid,
+        "unit": unit_hash(card.uuid),
+        "architecture": gfx_name(version) if version else None,
+        "compute_units": simds // per_unit if simds and per_unit else None,
         "pci_id": f"{chip[2:]}:{(revision or '')[2:] or '?'}".lower() if chip else None,
         "memory_bytes": _memory(files, device, "total"),
         "driver": files.text("/sys/module/amdgpu/version"),

@@ -74,7 +74,7 @@ class WorkRatio:
         """Return `over` against `of`."""
         terms = tuple(replace(term, of=term.over, over=term.of) for term in self.terms)
         ends, estimate = self.interval, 1 / self.estimate
-        ends = ends and replace(ends, low=1 / ends.high, estimate=estimate, high=1 / ends.low, n=ends.n[::-1])
+        ends = ends and replace(ends, low=1 / ends.high, estimate=estimate, high=1 / ends.low)
         n = self.n[::-1]
         return WorkRatio(self.over, self.of, self.speed, estimate, ends, n, terms, self.assumed)
 

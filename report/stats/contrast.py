@@ -94,7 +94,7 @@ def contrast_interval(
     low, middle, high = map(math.exp, ends) if logs else ends
     doubts = _spread_doubts(of.values, over.values, found.error2) if logs else ()
     hour = max((each.size for each in assumed if each.name in ("session", "machine")), default=0.0)
-    return Interval(low, middle, high, found.n, float(found.df), comparisons, doubts, hour)
+    return Interval(low, middle, high, float(found.df), comparisons, doubts, hour)
 
 
 def _spread_doubts(of: Sequence[float], over: Sequence[float], error2: float) -> tuple[Doubt, ...]:
@@ -142,7 +142,7 @@ def _own_estimate(sides: Sequence[Mapping[int, Sequence[float]]], *, paired: boo
     if of is None or over is None:
         return None
     df = _welch_df([(side.error2, side.df) for side in (of, over)])
-    return Estimate(of.mean - over.mean, of.error2 + over.error2, df, (*of.n, *over.n))
+    return Estimate(of.mean - over.mean, of.error2 + over.error2, df)
 
 
 def _paired_estimate(
@@ -152,9 +152,8 @@ def _paired_estimate(
     shared = sorted(of.keys() & over.keys())
     within = [error_within_blocks({block: side[block] for block in shared}) for side in (of, over)]
     df = _welch_df(within) if all(df for _, df in within) else 0
-    counts = tuple(sum(len(side[block]) for block in shared) for side in (of, over))
     differences = [fmean(of[block]) - fmean(over[block]) for block in shared]
-    return estimate_of_means(differences, sum(error2 for error2, _ in within), df, counts)
+    return estimate_of_means(differences, sum(error2 for error2, _ in within), df)
 
 
 def _welch_df(errors: Sequence[tuple[float, float]]) -> float:

@@ -123,7 +123,7 @@ def _deviation(sides: Sequence[Runs]) -> tuple[tuple[float, int], float]:
 def _seed_interval(estimate: float, deviation: float, df: float) -> Interval:
     """Around an estimate, by a spread of logarithms that was published, or that is larger here."""
     reach, middle = critical_t(EQUIVALENCE_LEVEL, df) * deviation, math.log(estimate)
-    return Interval(math.exp(middle - reach), estimate, math.exp(middle + reach), (1,), float(df))
+    return Interval(math.exp(middle - reach), estimate, math.exp(middle + reach), float(df))
 
 
 def range_holds(low: float, high: float, published: float, margin: float, half_digit: float = 0.0) -> Verdict:

@@ -77,15 +77,11 @@ def rare_runs_missed(n: int) -> Doubt | None:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval.
-
-    `n` counts the replicates of each side, runs or blocks; the level holds for all `comparisons` together.
-    """
+    """An estimate with its confidence interval, whose level holds for all `comparisons` together."""
 
     low: float
     estimate: float
     high: float
-    n: tuple[int, ...]
     df: float
     comparisons: int = 1
     notes: tuple[Doubt, ...] = ()
@@ -115,15 +111,11 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean of block means, or of their differences, with its squared standard error.
-
-    `n` counts the replicates of each side, runs or blocks.
-    """
+    """A mean of block means, or of their differences, with its squared standard error."""
 
     mean: float
     error2: float
     df: float
-    n: tuple[int, ...]
 
 
 def blocks_interval(
@@ -147,7 +139,7 @@ def blocks_interval(
     reach = critical_t(level, found.df) * math.sqrt(found.error2)
     ends = (found.mean - reach, found.mean, found.mean + reach)
     low, middle, high = map(math.exp, ends) if logs else ends
-    return Interval(low, middle, high, found.n, float(found.df), hour_assumed=assumed)
+    return Interval(low, middle, high, float(found.df), hour_assumed=assumed)
 
 
 def values_in_blocks(side: Runs, logs: bool) -> dict[int, list[float]]:
@@ -166,7 +158,7 @@ def side_estimate(blocks: Mapping[int, Sequence[float]], assumed: float = 0.0) -
     """
     means = [fmean(values) for values in blocks.values()]
     error2, df = error_within_blocks(blocks)
-    return estimate_of_means(means, error2, df, (sum(map(len, blocks.values())),), assumed)
+    return estimate_of_means(means, error2, df, assumed)
 
 
 def error_within_blocks(blocks: Mapping[int, Sequence[float]]) -> tuple[float, float]:
@@ -188,7 +180,7 @@ def _sum_of_squares(values: Sequence[float]) -> float:
 
 
 def estimate_of_means(
-    means: Sequence[float], within: float, within_df: float, counts: tuple[int, ...], assumed: float = 0.0
+    means: Sequence[float], within: float, within_df: float, assumed: float = 0.0
 ) -> Estimate | None:
     """Return the estimate by the spread of three or more means, else by that in blocks and an assumed one.
 
@@ -200,11 +192,11 @@ def estimate_of_means(
     between = _sum_of_squares(means) / (blocks - 1) / blocks if blocks > 1 else 0.0
     expected = within + assumed**2 / blocks
     if blocks >= BLOCKS_NEEDED:
-        return Estimate(fmean(means), between, blocks - 1, (blocks,))
+        return Estimate(fmean(means), between, blocks - 1)
     if within_df == 0:
-        return Estimate(fmean(means), max(between, expected), blocks - 1, counts)
+        return Estimate(fmean(means), max(between, expected), blocks - 1)
     df = within_df * (expected / within) ** 2 if within else math.inf if assumed else within_df
-    return Estimate(fmean(means), max(between, expected), df, counts)
+    return Estimate(fmean(means), max(between, expected), df)
 
 
 def critical_t(level: float, df: float) -> float:

@@ -55,7 +55,7 @@ def compared(records, factor: str = "machine", **options) -> Comparison:
 def test_an_order_needs_three_processes_a_side_and_equal_a_whole_range_within_five_per_cent(
     low, high, processes, said
 ):
-    assert order_shown(Interval(low, 1.0, high, (3, 3), 4.0), processes) == said
+    assert order_shown(Interval(low, 1.0, high, 4.0), processes) == said
     assert order_shown(None, processes) == "counts-only"
 
 

@@ -47,8 +47,8 @@ def test_a_figure_keeps_the_unproven_runs_that_were_left_out_beside_those_that_c
 
 def test_an_accuracy_knows_no_blocks():
     of = [Run(0.9 + 0.01 * place, 1 + place // 2, "valid") for place in range(6)]
-    assert figure_of_runs(of, (), in_blocks=True).interval.n == (3,)
-    assert figure_of_runs(of, (), in_blocks=False).interval.n == (6,)
+    assert figure_of_runs(of, (), in_blocks=True).interval.df == 2
+    assert figure_of_runs(of, (), in_blocks=False).interval.df == 5
 
 
 def test_repeats_of_one_trial_are_one_line_though_one_was_stopped_by_its_limit_and_one_ended():

@@ -24,7 +24,6 @@ from report.compare.card_check import CheckedCard, checked_cards
 from report.compare.card_units import BoxCards, cards_of_box, unit_spreads
 from report.compare.cells import Cell, cells_of, own_and_other_cells
 from report.compare.comparison import Comparison, compare_sides
-from report.compare.precisions import Gate, Parity, early_gates, parities
 from report.expected.expected import CardExpectation, ExpectedValue
 from report.expected.published_speeds import PublishedSpeeds, load_published
 from report.expected.relative import CardsOnPaper
@@ -220,16 +219,6 @@ class Analysis:
     def box(self) -> BoxCards:
         """The cards of the leading session's machine."""
         return cards_of_box(self.leading_trials)
-
-    @cached_property
-    def parities(self) -> tuple[Parity, ...]:
-        """Whether each mixed precision on the page ends as well as 32 bits."""
-        return parities(self.page_cells)
-
-    @cached_property
-    def early_gates(self) -> tuple[tuple[TrialResult, Gate], ...]:
-        """Whether the first steps of each mixed precision follow those in 32 bits."""
-        return early_gates(self.shown)
 
     @cached_property
     def page_cells(self) -> tuple[Cell, ...]:

@@ -14,6 +14,7 @@ import pytest
 from report.analysis import Analysis
 from report.claims.answers import WAYS
 from report.compare.cells import Cell, cells_of
+from report.compare.precisions import early_gates, parities
 from report.stats.intervals import Interval
 from report.trials.reading import read_trials
 from report.trials.trial import TrialResult
@@ -81,7 +82,7 @@ def _shown(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             of = f"{_first(ratio.of)} over {_first(ratio.over)}"
             ends = _ends(ratio.interval)
             yield f"{ratio.speed} by {comparison.factor}", of, ratio.order, ratio.estimate, *ends
-    for parity in (parity for parity in analysis.parities if parity.verdict):
+    for parity in (parity for parity in parities(analysis.page_cells) if parity.verdict):
         found = parity.verdict.interval
         yield (
             "parity",
@@ -90,7 +91,7 @@ def _shown(analysis: Analysis) -> Iterator[tuple[Any, ...]]:
             found and found.estimate,
             *_ends(found),
         )
-    for trial, gate in analysis.early_gates:
+    for trial, gate in early_gates(analysis.shown):
         yield "early gate", _name(trial), gate
     for answer in (answer for answer in analysis.answers if answer.cell):
         yield "claim", answer.claim.id, answer.state, answer.times, answer.low, answer.high

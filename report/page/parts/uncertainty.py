@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from report.analysis import Analysis
 from report.compare.cells import Cell, fewest_runs
-from report.compare.precisions import Parity
+from report.compare.precisions import Parity, early_gates, parities
 from report.page.filters import of_each_key, work_name
 from report.stats.intervals import Doubt, outlying_run, rare_runs_missed
 
@@ -36,8 +36,8 @@ def view(analysis: Analysis) -> UncertaintyView | None:
 
 def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
     """Compare what each half-precision cell of this machine learned with full precision, where known."""
-    gates = {trial.path: gate for trial, gate in analysis.early_gates}
-    own = [parity for parity in analysis.parities if parity.of in analysis.own_cells]
+    gates = {trial.path: gate for trial, gate in early_gates(analysis.shown)}
+    own = [parity for parity in parities(analysis.page_cells) if parity.of in analysis.own_cells]
     among = [parity.of for parity in own]
     for parity in own:
         words = {gates.get(trial.path, "unknown") for trial in parity.of.trials}

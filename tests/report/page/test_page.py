@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from report.analysis import AnalysisRequest, analyse, evidence_in
+from report.page import render
 from report.page.whole_page import WrittenPage, page_of, write
 from tests.helpers import records_builder as constructed
 from tests.helpers import records_hostile
@@ -66,6 +67,15 @@ def test_a_purpose_gives_exactly_this_page(name: str, parts: tuple[str, ...] | N
     one, *others = written(name).markdown.read_text(encoding="utf-8").split("\n## ")
     kept = [part for part in others if parts is None or part.partition("\n")[0] in parts]
     golden(f"pages/{name}.md", "\n## ".join([one, *kept]))
+
+
+@pytest.mark.parametrize(
+    "piece", ["heading('a')", "note('a')", "command('a')", "items(['a'])", "strip([('', 'a', 1)])"]
+)
+def test_a_piece_of_markdown_that_is_a_line_ends_with_an_empty_one(piece: str):
+    text = '{% import "macros.md" as m with context %}{{ m.' + piece + " }}"
+    written = render._environment().from_string(text).render(escaped=str)
+    assert re.fullmatch(r"\n?[^\n]+\n\n+", written)
 
 
 def test_the_page_of_two_desks_is_short():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.bundle import archive
@@ -64,11 +64,7 @@ def _read(root: Path, paths: Iterable[Path]) -> dict[str, bytes]:
 
 def as_of(records: Sequence[Stored], now: datetime) -> datetime:
     """Return the end of the newest trial in whole seconds; what is dated after `now` does not count."""
-    ends = [
-        stored.record.started_at + timedelta(seconds=stored.record.wall_seconds)
-        for stored in records
-        if stored.record.started_at <= now
-    ]
+    ends = [stored.record.ended_at for stored in records if stored.record.started_at <= now]
     return min(max(ends, default=now), now).astimezone(UTC).replace(microsecond=0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -147,6 +147,11 @@ class Record(Model):
         if (self.measurement is not None, self.failure is not None) != expected:
             raise ValueError(f"status {self.status!r} does not fit what the record holds")
         return self
+
+    @property
+    def ended_at(self) -> datetime:
+        """Return when its trial ended."""
+        return self.started_at + timedelta(seconds=self.wall_seconds)
 
     @property
     def simulated(self) -> bool:

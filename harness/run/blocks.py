@@ -38,9 +38,5 @@ def rest_time(session: Session, trial: TrialSpec, records: Sequence[Record], now
 
 def _last_end(session: Session, records: Iterable[Record]) -> datetime | None:
     planned = session.block_of
-    ended = (
-        record.started_at + timedelta(seconds=record.wall_seconds)
-        for record in records
-        if planned.get(record.trial.id) != NO_BLOCK
-    )
+    ended = (record.ended_at for record in records if planned.get(record.trial.id) != NO_BLOCK)
     return max(ended, default=None)

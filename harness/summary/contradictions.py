@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import compress, pairwise
 
 from harness.data.datasets import DATASETS
@@ -213,7 +213,7 @@ def _unplanned(session: Session, records: Sequence[Stored]) -> Iterator[str]:
 def _changes(own: Sequence[Stored]) -> Iterator[tuple[str, str, bool]]:
     """Yield each record's path, what its machine has other than the one before it, and if after a pause."""
     for before, after in pairwise(own):
-        paused = after.record.started_at - _end(before.record) >= PAUSE
+        paused = after.record.started_at - before.record.ended_at >= PAUSE
         if before.record.harness != after.record.harness:
             yield after.path, "another gpudyno made it than the trial before it", paused
         for field, was, now in differing_fields(before.record.machine, after.record.machine):
@@ -226,7 +226,7 @@ def _other_software(own: Sequence[Stored]) -> Iterator[str]:
     """Yield each record whose stack is not that of one before it, of one environment and without a pause."""
     first: dict[Hashable, Stored] = {}
     for last, stored in pairwise((own[0], *own)):
-        if stored.record.started_at - _end(last.record) >= PAUSE:
+        if stored.record.started_at - last.record.ended_at >= PAUSE:
             first.clear()
         environment, measured = stored.record.environment, stored.record.measurement
         if measured is not None:
@@ -239,10 +239,6 @@ def _other_software(own: Sequence[Stored]) -> Iterator[str]:
                 measured.packages,
             ):
                 yield f"{stored.path}: its environment or versions are not those of the trials before it"
-
-
-def _end(record: Record) -> datetime:
-    return record.started_at + timedelta(seconds=record.wall_seconds)
 
 
 def number_contradictions(sessions: Sequence[Session]) -> Iterator[str]:

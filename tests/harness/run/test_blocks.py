@@ -11,7 +11,7 @@ from tests.helpers import clone
 
 
 def end_of(records):
-    return max(record.started_at + timedelta(seconds=record.wall_seconds) for record in records)
+    return max(record.ended_at for record in records)
 
 
 def test_a_pause_of_an_hour_opens_the_next_block_and_a_shorter_one_does_not(finished):

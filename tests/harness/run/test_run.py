@@ -97,7 +97,7 @@ def test_a_run_rests_between_the_blocks_that_its_plan_asks_for_and_counts_them(t
     runner.run_session(clone.ready(root), clone.open_session(root), watcher)
     found = sorted(records(root), key=lambda record: record.order)
     assert [record.block for record in found] == [1, 1, 2, 2]
-    pause = found[2].started_at - found[1].started_at - timedelta(seconds=found[1].wall_seconds)
+    pause = found[2].started_at - found[1].ended_at
     assert pause >= blocks.PAUSE
     assert sum("next block of time begins" in line for line in watcher.lines) == 1
 

@@ -170,7 +170,10 @@ def _lock_sha256(setup: RunSetup, image: Image) -> str | None:
 def session_against(setup: RunSetup) -> Against | None:
     """Return the second stack as a session holds it; null where the line has one stack."""
     second = setup.against
-    return None if second is None else second.record(_lock_sha256(setup, second.image))
+    if second is None:
+        return None
+    lock, variables = _lock_sha256(setup, second.image), dict(second.variables)
+    return Against(asked=second.asked, environment=second.image.name, lock_sha256=lock, variables=variables)
 
 
 def draft_session(

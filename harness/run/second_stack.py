@@ -17,7 +17,6 @@ from harness.image.lock import lock_packages, lock_sha256, version_changes
 from harness.image.second_lock import given_image, moved_image
 from harness.machine.devices import VISIBILITY
 from harness.machine.fingerprint import local_names
-from harness.record import Against
 from harness.redact import WITHHELD, redact_value
 from harness.settings import Settings, expand_path
 
@@ -42,15 +41,6 @@ class SecondStack:
     def named(self) -> str:
         """Return it as it was asked for."""
         return ", ".join(self.asked)
-
-    def record(self, lock_sha256: str | None) -> Against:
-        """Return it as a session holds it."""
-        return Against(
-            asked=self.asked,
-            environment=self.image.name,
-            lock_sha256=lock_sha256,
-            variables=dict(self.variables),
-        )
 
     def environment(self, built: Built) -> Built:
         """Return its environment as records name it, variables included."""

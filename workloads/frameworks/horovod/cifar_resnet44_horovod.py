@@ -43,10 +43,10 @@ class Training(resnet44.Training):
         """Return what rank 0 says."""
         return ranks.End(clock).limit_reached if hvd.size() > 1 else clock.limit_reached
 
-    def sums(self, valid: Images, batches: int) -> np.ndarray:
+    def sums(self, valid: Images, batches: range) -> np.ndarray:
         """Return the sums over all ranks, each of its part of the batches under rank 0's statistics."""
         hvd.broadcast_variables(self.model.non_trainable_variables, root_rank=0)
-        sums = self.sum_batches(valid, range(hvd.rank(), batches, hvd.size()))
+        sums = super().sums(valid, batches[hvd.rank() :: hvd.size()])
         return hvd.allreduce(tf.constant(sums), op=hvd.Sum, name="validation").numpy()
 
     def _step(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:

@@ -140,12 +140,8 @@ class Training:
         """Return what says whether the limit is reached."""
         return clock.limit_reached
 
-    def sums(self, valid: Images, batches: int) -> np.ndarray:
-        """Return the sum of losses over so many batches, how many are right, and how many images."""
-        return self.sum_batches(valid, range(batches))
-
-    def sum_batches(self, valid: Images, batches: Iterable[int]) -> np.ndarray:
-        """Return the same of these batches, by this process alone."""
+    def sums(self, valid: Images, batches: range) -> np.ndarray:
+        """Return the sum of losses over these batches, how many are right, and how many images."""
         sums = np.zeros(3)
         for number in batches:
             images, labels = valid.at(slice(number * VALID_BATCH_SIZE, (number + 1) * VALID_BATCH_SIZE))
@@ -219,7 +215,7 @@ def measure_training(
         if limit:
             trial.stage("valid")
             began = time.perf_counter()
-            loss, right, seen = (float(each) for each in training.sums(valid, limit))
+            loss, right, seen = (float(each) for each in training.sums(valid, range(limit)))
             if not math.isfinite(loss):
                 raise Failed("not-finite", f"the loss of a validation is {loss}")
             epoch.update(valid_seconds=time.perf_counter() - began, valid_batches=limit)

@@ -24,6 +24,8 @@ BATCH_NORM = ("scale", "shift", "mean", "variance")
 class KerasFit(Trainer):
     """A compiled Keras model."""
 
+    arrange = staticmethod(channels_last)
+
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
         with strategy.scope():
@@ -62,10 +64,6 @@ class KerasFit(Trainer):
         for variable in self.optimiser.variables:
             if variable is not self.optimiser.learning_rate:
                 variable.assign(np.zeros(variable.shape, variable.dtype))
-
-    def arrange(self, batch: ArrayBatch) -> ArrayBatch:
-        """Return images with their channels last."""
-        return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """Return the 14 outputs before the sigmoid, by the running means."""

@@ -17,7 +17,6 @@ import tensorflow as tf
 from frameworks.tensorflow.tensorflow_device import arranged_weight, channels_last, share_batch
 from parts.chexnet import network
 from parts.chexnet.protocol import BETAS, Terms
-from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Trainer
 
 KEPT = ("mean", "variance")
@@ -25,6 +24,8 @@ KEPT = ("mean", "variance")
 
 class LowLevel(Trainer):
     """Variables by their neutral names."""
+
+    arrange = staticmethod(channels_last)
 
     def __init__(self, terms: Terms, strategy: tf.distribute.Strategy) -> None:
         self.terms, self.strategy = terms, strategy
@@ -52,10 +53,6 @@ class LowLevel(Trainer):
                 variable.assign(tf.zeros_like(variable))
         for power, beta in zip(self.powers, BETAS, strict=True):
             power.assign(beta)
-
-    def arrange(self, batch: ArrayBatch) -> ArrayBatch:
-        """Return images with their channels last."""
-        return channels_last(batch)
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """Return the 14 outputs before the sigmoid, by the running means."""

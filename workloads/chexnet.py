@@ -31,7 +31,7 @@ from parts import launcher, ranks
 from parts.chexnet import feed, training
 from parts.chexnet.loading import TorchLoading
 from parts.chexnet.network import BLOCKS, neutral_weights
-from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADER, LOADING, PROTOCOLS, Terms, terms
+from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADING, PROTOCOLS, Terms, terms
 from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
 from parts.launcher import Place
@@ -45,7 +45,6 @@ ABOUT = "DenseNet-121 trains on random images, with equal weights in each framew
 FRAMEWORKS = {"pytorch": ("dp", "ddp"), "pytorch-loss-per-gpu": ("dp",)}
 NAMES = {"pytorch": "PyTorch", "pytorch-loss-per-gpu": "PyTorch, loss per GPU"}
 WAYS = {"dp": "DataParallel", "ddp": "DistributedDataParallel"}
-DATA = ("synthetic", "real", "files")
 WEIGHTS = "densenet121-a639ec97.pth"
 """torchvision's, trained on ImageNet."""
 NORM = {"scale": "weight", "shift": "bias", "mean": "running_mean", "variance": "running_var"}
@@ -165,7 +164,7 @@ def pretrained_arrays(content: bytes) -> dict[str, np.ndarray]:
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run one trial of the protocol, by itself or as the ranks that it is made of."""
-    asked = terms(trial, FRAMEWORKS, data=DATA, more=LOADER)
+    asked = terms(trial, FRAMEWORKS, reads_files=True)
     place = launcher.own_place()
     if asked.protocol == LOADING:
         return measure_loading(trial, asked)

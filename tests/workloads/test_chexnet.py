@@ -93,7 +93,7 @@ def test_an_epoch_has_the_study_s_steps():
 
 
 def asking(frameworks: tuple[str, ...] = ("tensorflow", "keras-tensorflow"), **told: Any) -> Any:
-    more = {name: told.pop(name) for name in ("data", "more") if name in told}
+    reads_files = told.pop("reads_files", False)
     variant = {
         "model": "densenet121",
         "data_mode": "host",
@@ -107,7 +107,7 @@ def asking(frameworks: tuple[str, ...] = ("tensorflow", "keras-tensorflow"), **t
     }
     asked = trial.TrialProcess.__new__(trial.TrialProcess)
     asked.variant, asked.asked = {**variant, **told}, {"protocol": told.pop("protocol", "fair/1")}
-    return protocol.terms(asked, dict.fromkeys(frameworks, ("dp",)), **more)
+    return protocol.terms(asked, dict.fromkeys(frameworks, ("dp",)), reads_files=reads_files)
 
 
 def test_a_scaled_down_trial_says_so_in_its_notes():
@@ -125,7 +125,7 @@ def test_a_scaled_down_trial_says_so_in_its_notes():
     [
         ({"options": {"framework": "chainer"}}, "there are: keras-tensorflow, tensorflow"),
         ({"options": {"parallel": "ddp"}}, "parallel 'ddp' is not known; there are: dp"),
-        ({"options": {"data": "real"}}, "data 'real' is not known"),
+        ({"options": {"data": "files"}}, "data 'files' is not known"),
         ({"protocol": "other/1"}, "protocol 'other/1' is not known"),
         ({"precision": "amp-fp16"}, "precision 'amp-fp16' is not known"),
     ],

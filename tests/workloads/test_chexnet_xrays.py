@@ -16,7 +16,6 @@ from tests.helpers.workload_runner import Ended, module, need_torch, printed, ru
 from tests.workloads.test_chexnet import asking
 
 training = module("parts.chexnet.training")
-protocol = module("parts.chexnet.protocol")
 xrays = module("parts.chexnet.xrays")
 failed = module("parts.trial").Failed
 
@@ -199,9 +198,8 @@ def test_the_loader_alone_is_timed_by_the_batches_that_come(ready: Path, tmp_pat
     ],
 )
 def test_an_option_that_the_data_cannot_have_is_refused(options, words):
-    data = {"data": ("synthetic", "real", "files"), "more": protocol.LOADER}
     with pytest.raises(failed, match=words):
-        asking(("pytorch",), protocol="published/1", options=options, **data)
+        asking(("pytorch",), protocol="published/1", options=options, reads_files=True)
 
 
 CROPS = """

@@ -37,7 +37,7 @@ FRAMEWORK = {"name": "Chainer", "version": chainer.__version__}
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run one trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, {"chainer": ("single",)}, data=("synthetic", "real"))
+    asked = terms(trial, {"chainer": ("single",)})
     process.refuse_all_but_one_cpu(trial, "this Chainer has no CuPy for a card of today")
     with trial.phase("model"):
         trainer = ChainerTrainer(asked)

@@ -32,7 +32,7 @@ FRAMEWORK = {"name": "MXNet, Gluon", "version": mx.__version__}
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run one trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, {"mxnet-gluon": ("single",)}, data=("synthetic", "real"))
+    asked = terms(trial, {"mxnet-gluon": ("single",)})
     process.refuse_all_but_one_cpu(trial, "this MXNet has no build for a card of today")
     if asked.image_size != IMAGE_SIZE:
         raise Failed("unsupported", "the model zoo's DenseNet pools 7 × 7 features, those of 224 px alone")

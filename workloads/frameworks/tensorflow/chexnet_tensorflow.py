@@ -27,13 +27,12 @@ from parts.chexnet import process
 from parts.chexnet.network import parameters
 from parts.chexnet.protocol import terms
 
-DATA = ("synthetic", "real")
 TRAINERS = {"tensorflow": LowLevel, "keras-tensorflow": KerasFit}
 
 
 def run(trial: TrialProcess) -> dict[str, Any]:
     """Run one trial of the protocol, as far as its limit lets it go."""
-    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)), data=DATA)
+    asked = terms(trial, dict.fromkeys(TRAINERS, tuple(device.WAYS)))
     kind = trial.asked["device"]
     with trial.phase("device"):
         devices = device.choose(kind, asked.devices)

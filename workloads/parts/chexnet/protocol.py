@@ -217,27 +217,21 @@ class Terms:
         return notes
 
 
-def terms(
-    trial: TrialProcess,
-    frameworks: dict[str, tuple[str, ...]],
-    *,
-    data: tuple[str, ...] = ("synthetic",),
-    more: Mapping[str, Any] | None = None,
-) -> Terms:
+def terms(trial: TrialProcess, frameworks: dict[str, tuple[str, ...]], *, reads_files: bool = False) -> Terms:
     """Return a trial's terms; `frameworks` has the names that a workload answers to, and the ways of
     `parallel`.
 
-    `data` and `more` are the kinds of data and the options that the workload has beside. Raises Failed,
-    naming what there is, for anything that the workload does not do.
+    A workload that `reads_files` has the options of LOADER, and its loading can be measured alone. Raises
+    Failed, naming what there is, for anything that the workload does not do.
     """
     variant = trial.variant
-    protocols = (*PROTOCOLS, LOADING) if "files" in data else PROTOCOLS
+    protocols = (*PROTOCOLS, LOADING) if reads_files else PROTOCOLS
     protocol = trial.choose("protocol", trial.asked["protocol"], protocols)
     trial.choose("model", variant["model"], (MODEL,))
     trial.choose("data mode", variant["data_mode"], ("host",))
     trial.choose("profile", variant["profile"], ("default",))
     trial.choose("layout", variant["layout"], ("contiguous",))
-    options = _options(trial, frameworks, data, more or {})
+    options = _options(trial, frameworks, reads_files)
     framework = options["framework"]
     if protocol == "published/1" and framework not in VARIANTS:
         raise Failed("unsupported", "Karmanov 2018 published no notebook of '%s'; take 'fair/1'" % framework)
@@ -251,33 +245,31 @@ def terms(
         image_size=variant["image_size"] or IMAGE_SIZE,
         protocol=protocol,
         data=options["data"],
-        loading={name: options[name] for name in more or {}},
+        loading={name: options[name] for name in LOADER if reads_files},
     )
 
 
 def _options(
-    trial: TrialProcess,
-    frameworks: dict[str, tuple[str, ...]],
-    data: tuple[str, ...],
-    more: Mapping[str, Any],
+    trial: TrialProcess, frameworks: dict[str, tuple[str, ...]], reads_files: bool
 ) -> dict[str, Any]:
-    first = next(iter(frameworks))
+    first, more = next(iter(frameworks)), LOADER if reads_files else {}
+    kinds = ("synthetic", "real", "files") if reads_files else ("synthetic", "real")
     options = trial.options({"framework": first, "data": "synthetic", "parallel": "", **more})
     ways = trial.choose("framework", options["framework"], frameworks)
-    trial.choose("data", options["data"], data)
+    trial.choose("data", options["data"], kinds)
     options["parallel"] = trial.choose("parallel", options["parallel"] or ways[0], ways)
-    for name in more:
-        if name in CHOICES:
-            trial.choose(name, options[name], CHOICES[name])
-    _refuse_without_files(options, more)
+    if reads_files:
+        for name, choices in CHOICES.items():
+            trial.choose(name, options[name], choices)
+        _refuse_without_files(options)
     return options
 
 
-def _refuse_without_files(options: dict[str, Any], more: Mapping[str, Any]) -> None:
+def _refuse_without_files(options: dict[str, Any]) -> None:
     """An option that its data cannot have would leave a record that says what did not happen."""
     for name, data in NEEDS.items():
-        if name in more and options[name] != more[name] and options["data"] not in data:
+        if options[name] != LOADER[name] and options["data"] not in data:
             message = "option '%s' is of data '%s', and the data is '%s'"
             raise Failed("unsupported", message % (name, "' or '".join(data), options["data"]))
-    if options.get("workers", 0) < 0:
+    if options["workers"] < 0:
         raise Failed("unsupported", "option 'workers' is below 0")

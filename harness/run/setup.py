@@ -32,9 +32,6 @@ from harness.run.second_stack import SecondStack, second_stack
 from harness.settings import Settings, expand_path
 from harness.units import GIB
 
-DATA = "data"
-"""The clone's own data folder, where it has one."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunSetup:
@@ -173,7 +170,7 @@ def _choose_image(
 
 def data_folders(settings: Settings, root: Path) -> fetch.DataFolders:
     """Return the user's own data folder, else the clone's where it has one, and ours."""
-    own = expand_path(settings.data).absolute() if settings.data else root / DATA
+    own = expand_path(settings.data).absolute() if settings.data else root / "data"
     return fetch.DataFolders(own if settings.data or own.is_dir() else None, cache=fetch.default_folder())
 
 

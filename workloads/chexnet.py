@@ -34,7 +34,7 @@ from parts.chexnet.network import BLOCKS, neutral_weights
 from parts.chexnet.protocol import BETAS, CLASSES, EPOCHS, LOADING, PROTOCOLS, Terms, terms
 from parts.device import choose_own, facts, seed_everything, software
 from parts.inputs import datasets
-from parts.launcher import Place
+from parts.launcher import ALONE, Place
 from parts.numerics import precision
 from parts.timing.clock import Clock
 from parts.timing.step_clock import StepClock
@@ -170,7 +170,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         return measure_loading(trial, asked)
     if asked.devices > 1 and asked.parallel == "ddp" and place is None:
         return ranks.launch_ranks(trial, "ddp", asked.devices)
-    place = place or Place()
+    place = place or ALONE
     with trial.phase("device"):
         device = choose_own(trial.asked["device"], place.local, 1 if place.count > 1 else asked.devices)
         torch.backends.cudnn.benchmark = trial.asked["protocol"] == PROTOCOLS[0]

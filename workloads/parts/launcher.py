@@ -45,6 +45,9 @@ class Place:
     """Its number among the ranks of its own node."""
 
 
+ALONE = Place()
+
+
 def own_place() -> Place | None:
     """Return this process's place among its launcher's ranks; None in any other process."""
     if MARK not in os.environ:

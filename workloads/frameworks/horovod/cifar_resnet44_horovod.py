@@ -24,7 +24,6 @@ from frameworks.horovod import horovod_ranks as ranks
 from frameworks.tensorflow import resnet44
 from frameworks.tensorflow.resnet44 import Images
 from parts import launcher
-from parts.launcher import Place
 from parts.timing.step_clock import StepClock
 
 NAME = "tensorflow-horovod"
@@ -69,7 +68,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
         return ranks.launch_ranks(trial, options["parallel"], count)
     framework = {"name": "Horovod on TensorFlow", "version": horovod.__version__, "ways": WAYS}
     with ranks.horovod_ring():
-        found = resnet44.measure_training(trial, options, Training, framework, place or Place())
+        found = resnet44.measure_training(trial, options, Training, framework, place or launcher.ALONE)
     found["versions"]["horovod"] = horovod.__version__
     return found
 

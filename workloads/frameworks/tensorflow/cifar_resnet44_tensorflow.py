@@ -24,7 +24,7 @@ from frameworks.tensorflow import resnet44
 from frameworks.tensorflow import tensorflow_device as device
 from frameworks.tensorflow.keras_fit import Marks, Steps, fit_epochs, take_step
 from frameworks.tensorflow.resnet44 import After, EpochOfBatches
-from parts.launcher import Place
+from parts.launcher import ALONE
 from parts.timing.step_clock import StepClock
 
 OPTIONS: dict[str, Any] = {"framework": "tensorflow", "parallel": "dp", "train_images": 50_000}
@@ -84,7 +84,7 @@ def run(trial: TrialProcess) -> dict[str, Any]:
     framework = {"name": "TensorFlow", "version": tf.__version__, "ways": device.WAYS}
     if options["framework"] == "keras-tensorflow":
         framework.update(name="Keras", version=keras.__version__)
-    return resnet44.measure_training(trial, options, TRAINERS[options["framework"]], framework, Place())
+    return resnet44.measure_training(trial, options, TRAINERS[options["framework"]], framework, ALONE)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from parts.chexnet import synthetic, xrays
 from parts.chexnet.protocol import LOADING, Terms, Variant
 from parts.chexnet.synthetic import ArrayBatch
 from parts.chexnet.training import Evaluation, Trainer
-from parts.launcher import Place
+from parts.launcher import ALONE, Place
 from parts.trial import Failed, TrialProcess
 
 BATCHES_AHEAD = 2
@@ -290,9 +290,6 @@ class Dataset:
     test: Evaluation | None = None
     labels: tuple[str, ...] = ()
     folder: Any = None
-
-
-ALONE = Place()
 
 
 def dataset(trial: TrialProcess, terms: Terms, loading: HostLoading, place: Place = ALONE) -> Dataset:

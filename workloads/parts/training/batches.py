@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from parts.inputs.datasets import Images, ImageSet
-from parts.launcher import Place
+from parts.launcher import ALONE, Place
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 Prepare = Callable[[torch.Tensor], torch.Tensor]
-
-ALONE = Place()
 
 
 def tensors(split: Images, shape: tuple[int, int, int], home: torch.device) -> Batch:

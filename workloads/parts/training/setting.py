@@ -10,7 +10,7 @@ import torch
 
 from parts import launcher, ranks
 from parts.device import choose, choose_own, seed_everything
-from parts.launcher import Place
+from parts.launcher import ALONE, Place
 from parts.numerics import precision
 from parts.numerics.update import LABELS
 from parts.trial import Failed, TrialProcess
@@ -111,6 +111,6 @@ def run_in_processes(
         torch.backends.cudnn.benchmark = trial.variant["profile"] == "tuned"
         precision.switch(label, device)
     seed_everything(trial.seed)
-    setting = Setting(trial, label, device, parallel, place or Place(), devices, chosen)
+    setting = Setting(trial, label, device, parallel, place or ALONE, devices, chosen)
     with ranks.process_group(setting.place, device, gradients=setting.shares_gradients):
         return work(setting)

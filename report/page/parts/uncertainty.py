@@ -10,6 +10,7 @@ from report.compare.cells import Cell, fewest_runs
 from report.compare.precisions import Parity, early_gates, parities
 from report.page.filters import of_each_key, work_name
 from report.stats.intervals import Doubt, outlying_run, rare_runs_missed
+from report.trials.key import grouped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def _learned_as_well(analysis: Analysis) -> Iterator[tuple[str, Parity, str]]:
 
 
 def _caveats(analysis: Analysis, cells: Sequence[Cell]) -> Iterator[Doubt]:
-    if any(cell.units and len(cell.units) < 3 for cell in cells):
+    of_models = grouped_by(cells, lambda cell: cell.card).values()
+    if any(0 < len({unit for cell in same for unit in cell.units}) < 3 for same in of_models):
         yield Doubt("few-units")
     if rare := rare_runs_missed(fewest_runs(cells)):
         yield rare

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -25,6 +26,7 @@ from report.page.whole_page import page_of
 from tests.helpers import cases
 from tests.helpers import record_sets as sets
 from tests.helpers.here import evidence_here
+from tests.helpers.records_fleet import fleet
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -94,6 +96,15 @@ def test_a_page_says_how_its_precisions_learn():
         (first, parity.unjudged, parity.of.figures["quality"].n) for _, parity, first in sure.learning
     ]
     assert learning == [("follows", "cut short", 3), ("follows", "cut short", 3)]
+
+
+@pytest.mark.parametrize(("machines", "few"), [(2, True), (3, False)])
+def test_units_of_a_model_are_few_by_all_machines_that_have_it(machines: int, few: bool):
+    found = analyse(
+        cases.evidence_of(cases.of(partial(fleet, machines, cards_per_machine=1))), AnalysisRequest(NOW)
+    )
+    sure = uncertainty.view(found)
+    assert ("few-units" in {doubt.name for doubt in (sure.caveats if sure else ())}) == few
 
 
 def test_without_records_the_studies_stand_alone_in_a_bounded_number_of_pictures(alone: Analysis):

@@ -72,6 +72,7 @@ def _with_retired(schema: dict[str, Any]) -> None:
         for name in path:
             kinds = part["properties"][name].get("anyOf", [part["properties"][name]])
             part = _definition(schema, kinds[0].get("items", kinds[0])["$ref"].rpartition("/")[2])
+        assert key not in part["properties"], f"{key} of new records would be dropped at each reading"
         part["properties"][key] = {"description": "Retired: older records have it."}
 
 

@@ -28,7 +28,7 @@ from parts import trial as trial_part
 import os, signal
 from parts import launcher
 import convnet
-from parts.training.parallel import TrainingStep
+from parts.training.fit import TrainingStep
 
 plain, steps = TrainingStep.__call__, 0
 def spoiled(self, images, labels):

@@ -18,7 +18,8 @@ import torch
 from torch import distributed, multiprocessing
 from cifar_resnet44 import resnet44
 from parts.launcher import Place
-from parts.training.parallel import TrainingStep, share_buffers, spread
+from parts.training.fit import TrainingStep
+from parts.training.parallel import share_buffers, spread
 from parts.training.setting import Setting
 from parts.numerics.update import Update
 

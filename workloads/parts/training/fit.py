@@ -26,14 +26,10 @@ from parts.timing.clock import Clock, stopwatch
 from parts.timing.measurement import make_measurement
 from parts.timing.profiler import forget_peak, peak_bytes
 from parts.training.batches import Batch
-from parts.training.parallel import (
-    Loss,
-    TrainingStep,
-    share_buffers,
-    spread,
-    unwrap,
-)
+from parts.training.parallel import VirtualRanks, share_buffers, spread, unwrap
 from parts.training.setting import Setting
+
+Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 
 
 class Batches(Sized, Protocol):
@@ -61,6 +57,37 @@ class Loop:
     """Whether ranks draw alike, and all steps have one shape: nothing may be compiled again in the window."""
     keeps_gradients: bool = False
     """Whether gradients are set to zero and not freed, and the peak of memory is the window's alone."""
+
+
+class TrainingStep:
+    """One training step: a batch in, new weights and the loss out."""
+
+    def __init__(
+        self, model: nn.Module, loss: Loss, update: Update, setting: Setting, *, keeps_gradients: bool = False
+    ) -> None:
+        self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
+        self.frees_gradients = not keeps_gradients
+        apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
+        self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
+
+    def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        self.update.optimiser.zero_grad(set_to_none=self.frees_gradients)
+        if self.virtual is None:
+            with self._precision():
+                loss = self.loss_of(self.model(inputs), targets)
+            self.update(loss)
+            return loss
+        total = torch.zeros((), device=inputs.device)
+        for rank, part, aims in self.virtual.parts(inputs, targets):
+            with self._precision():
+                loss = self.loss_of(self.virtual.output(rank, part), aims)
+            self.update.backward(loss / self.virtual.count)
+            total += loss.detach() / self.virtual.count
+        self.update.step()
+        return total
+
+    def _precision(self) -> Any:
+        return precision.autocast(self.setting.label, self.setting.device)
 
 
 def fit(

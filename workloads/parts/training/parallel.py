@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,11 +10,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.func import functional_call
 
 from parts.numerics import precision
-from parts.numerics.update import Update
 from parts.training.setting import Setting
 from parts.trial import Failed
-
-Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 
 
 class InPrecision(nn.Module):
@@ -56,37 +52,6 @@ class VirtualRanks:
         """Return each rank with its equal part of a batch."""
         halves = zip(inputs.chunk(self.count), targets.chunk(self.count), strict=True)
         return [(rank, part, aims) for rank, (part, aims) in enumerate(halves)]
-
-
-class TrainingStep:
-    """One training step: a batch in, new weights and the loss out."""
-
-    def __init__(
-        self, model: nn.Module, loss: Loss, update: Update, setting: Setting, *, keeps_gradients: bool = False
-    ) -> None:
-        self.model, self.loss_of, self.update, self.setting = model, loss, update, setting
-        self.frees_gradients = not keeps_gradients
-        apart = setting.virtual_ranks > 1 and not setting.options.get("sync_batchnorm", False)
-        self.virtual = VirtualRanks(model, setting.virtual_ranks) if apart else None
-
-    def __call__(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        self.update.optimiser.zero_grad(set_to_none=self.frees_gradients)
-        if self.virtual is None:
-            with self._precision():
-                loss = self.loss_of(self.model(inputs), targets)
-            self.update(loss)
-            return loss
-        total = torch.zeros((), device=inputs.device)
-        for rank, part, aims in self.virtual.parts(inputs, targets):
-            with self._precision():
-                loss = self.loss_of(self.virtual.output(rank, part), aims)
-            self.update.backward(loss / self.virtual.count)
-            total += loss.detach() / self.virtual.count
-        self.update.step()
-        return total
-
-    def _precision(self) -> Any:
-        return precision.autocast(self.setting.label, self.setting.device)
 
 
 def spread(model: nn.Module, setting: Setting) -> nn.Module:

@@ -54,12 +54,11 @@ _TABLE_ROWS = re.compile(r"(?<=\|\n)\n+(?=\|(?!.*\n+\| ---))")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The texts of a page: HTML, Markdown, and the files of its charts and its card by their names."""
+    """The texts of a page: HTML, Markdown, and the files beside them by their paths."""
 
     html: str
     markdown: str
-    charts: tuple[tuple[str, bytes], ...]
-    card: Mapping[str, bytes]
+    files: Mapping[str, bytes]
 
 
 @dataclass(slots=True)
@@ -75,7 +74,7 @@ class _Drawings:
             words = Markup(title).striptags(), Markup(sub).striptags(), picture.alt
             drawing = draw_chart(picture.chart, picture.name, *words)
             self.pages[picture.name] = Markup(drawing.page)
-            self.files[f"{picture.name}.svg"] = drawing.file.encode()
+            self.files[f"charts/{picture.name}.svg"] = drawing.file.encode()
         return self.pages[picture.name]
 
     def in_markdown(self, picture: Picture, title: str, sub: str = "") -> Markup:
@@ -90,8 +89,7 @@ def render(page: Page) -> Rendered:
     given = {"page": page, "systems": page.systems, "analysis": page.analysis}
     html = _html("page.html", drawings.on_page, **given)
     markdown = _markdown("page.md", drawings.in_markdown, markdown_text, **given)
-    card = draw_card(share_card(given))
-    return Rendered(html, markdown, tuple(sorted(drawings.files.items())), card)
+    return Rendered(html, markdown, drawings.files | draw_card(share_card(given)))
 
 
 def render_gallery(entries: Sequence[PageOne]) -> str:

@@ -63,11 +63,9 @@ def write(analysis: Analysis, out: Path, *, gallery: tuple[PageOne, ...] = ()) -
     inside = _files_inside(("trials.csv", (out / "trials.csv").read_bytes()), *packed)
     page = replace(page_of(analysis), inside=inside, gallery=gallery)
     rendered = render(page)
-    for old in folder.glob("*.svg"):
+    for old in filter(Path.is_file, folder.iterdir()):
         old.unlink()
-    for name, content in rendered.charts:
-        (folder / name).write_bytes(content)
-    for name, content in rendered.card.items():
+    for name, content in rendered.files.items():
         (out / name).write_bytes(content)
     html, markdown = out / "index.html", out / "report.md"
     markdown.write_text(as_typed(rendered.markdown), encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -91,7 +90,6 @@ def file_problems(root: Path) -> Iterator[str]:
     if not unreadable:
         yield from names.name_problems(root)
     yield from folder_problems(root, root)
-    yield from store.future_problems(store.read_results(root), datetime.now(UTC))
 
 
 def check_clone(root: Path) -> None:

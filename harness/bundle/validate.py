@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
@@ -31,6 +32,7 @@ def folder_problems(root: Path, clone: Path, results: Results | None = None) -> 
     known = results if clone == root else store.read_results(clone)
     yield from locks.problems
     yield from results.problems
+    yield from store.future_problems(results, datetime.now(UTC))
     yield from session_problems(root)
     sessions = {session.id: session for session in results.sessions}
     for stored in results.records:

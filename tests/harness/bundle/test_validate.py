@@ -111,6 +111,7 @@ EDITS = [
         "its energy is 1 J, and its power gives 3",
     ),
     (MNIST, with_fields("session.json", number=4), "it is number 4 of its machine, as 20261126-6f810e is"),
+    (MNIST, edited(1, started_at="2150-01-01T00:00:00Z"), "it begins in the future (2150-01-01)"),
     (MNIST, as_text('"attempt": 1', '"attempt": 1.0'), "'attempt': Input should be a valid integer"),
     (MNIST, as_text('"attempt": 1', '"attempt": 2, "attempt": 1'), "is there twice"),
 ]

@@ -28,7 +28,6 @@ from fastai.vision.augment import aug_transforms
 from fastai.vision.core import TensorImage
 from fastcore.foundation import L
 from fasttransform import Pipeline
-from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from parts.numerics import precision
@@ -189,7 +188,7 @@ class Measured(Callback):
     def before_step(self) -> None:
         if self.clock.wants_norm:
             gradients = [parameter.grad for parameter, *_ in self.opt.all_params(with_grad=True)]
-            self.clock.norm(nn.utils.get_total_norm(gradients))
+            self.clock.norm(total_norm(gradients))
 
     def after_batch(self) -> None:
         if self.training:
@@ -298,6 +297,11 @@ def kernel_time(learner: Learner, callbacks: list[Callback], device: torch.devic
         # As in `profiler.kernel_time`: the trial is measured by now.
         traceback.print_exc()
     return kernels.time
+
+
+def total_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
+    """Return the Euclidean norm of all gradients as one vector, in fp32: fp16 does not hold every sum."""
+    return torch.linalg.vector_norm(torch.stack([norm.float() for norm in torch._foreach_norm(gradients)]))
 
 
 def precision_callbacks(label: str) -> tuple[str, list[Callback]]:

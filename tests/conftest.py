@@ -99,9 +99,9 @@ def _each_chart_table_and_committed_record_is_made_once() -> Iterator[None]:
     parsed = lru_cache(maxsize=500)(lambda text: pickle.dumps(parse(text)))
     known = cache(lambda path, where, changed: read(path, where))
 
-    def once(path: Path, where: str) -> Record:
+    def once(path: Path, where: str, *others: object) -> Record:
         committed = path.is_relative_to(ROOT / "results")
-        return known(path, where, path.stat().st_mtime_ns) if committed else read(path, where)
+        return known(path, where, path.stat().st_mtime_ns) if committed else read(path, where, *others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "draw_chart", cache(render.draw_chart))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,9 +15,11 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from harness.errors import NoSpace, RecordError, UserError
 from harness.files import write_then_rename
-from harness.record import SCHEMA, Model, Record, Session
+from harness.record import SCHEMA, Record, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +182,11 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _parse_whole_number(digits: str) -> int:
-    """Return a whole number; raises ValueError for one of more than 63 bits, which counts nothing."""
-    value = int(digits)
-    if value.bit_length() > 63:
-        raise ValueError(f"{digits[:12]}… is no number of a record")
-    return value
+def _counts_nothing(value: Any) -> bool:
+    """Return whether there is a whole number of more than 63 bits in a value."""
+    if isinstance(value, dict | list):
+        return any(map(_counts_nothing, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and value.bit_length() > 63
 
 
 OTHER_GPUDYNO = "take the gpudyno that wrote the record"
@@ -277,21 +279,44 @@ def _read_content(path: Path, where: str) -> bytes:
         raise RecordError(f"{where}: cannot be read ({error.strerror})", remedy="make it readable") from None
 
 
-def read_record(path: Path, where: str) -> Record:
-    """Read one record; raises RecordError with its path and the reason."""
+def read_record(path: Path, where: str, known: dict[str, tuple[Any, Any]] | None = None) -> Record:
+    """Read one record; raises RecordError with its path and the reason.
+
+    `known` holds the parts of the one before, as JSON and as parsed: an equal part is the same object.
+    """
     try:
-        raw = json.loads(_read_content(path, where).decode(), parse_int=_parse_whole_number)
+        raw = from_json(content := _read_content(path, where))
+        if re.search(rb"[\s,:\[]-?[0-9]{19,}[\s,\]}]", content) and _counts_nothing(raw):
+            raise ValueError("a whole number of more than 63 bits")
     except ValueError as error:
         raise RecordError(
             f"{where}: the file is cut short or not JSON ({error})", remedy="remove it or fetch it again"
         ) from None
-    except RecursionError:
-        raise RecordError(f"{where}: nested too deep for a record", remedy="remove it") from None
     version = raw.get("record") if isinstance(raw, dict) else None
     if type(version) is not int or version != SCHEMA:
         raise OtherSchema(f"{where}: schema {version!r} is not {SCHEMA}", remedy=OTHER_GPUDYNO)
     drop_retired(raw)
-    return Record.parse(raw, where)
+    return Record.parse(raw, where) if known is None else _parse_with(known, raw, where)
+
+
+_OF_SESSION = ("machine", "environment", "harness", "load")
+_OF_WORK = ("framework", "device", "versions", "packages", "precision", "data", "protocol", "phases", "flops")
+"""What of records, and of their measurements, is the same in many of a session."""
+
+
+def _parse_with(known: dict[str, tuple[Any, Any]], raw: dict[str, Any], where: str) -> Record:
+    wholes = ((raw, _OF_SESSION), (raw.get("measurement"), _OF_WORK))
+    places = [
+        (part, name) for part, names in wholes if isinstance(part, dict) for name in names if name in part
+    ]
+    given = {name: part[name] for part, name in places}
+    for part, name in places:
+        before, same = known.get(name, (None, None))
+        part[name] = same if before == given[name] else given[name]
+    record = Record.parse(raw, where)
+    parsed = {name: getattr(record if part is raw else record.measurement, name) for part, name in places}
+    known |= {name: (given[name], parsed[name]) for name in given}
+    return record
 
 
 def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path, str]]:
@@ -304,7 +329,8 @@ def _result_files(root: Path, folder: Path, pattern: str) -> Iterator[tuple[Path
 
 
 def read_results(root: Path) -> Results:
-    """Return every record and session under results/ in the order of their paths, copy once."""
+    """Return every record and session under results/ in the order of their paths, copies once."""
+    known: dict[str, tuple[Any, Any]] = {}
     records: list[Stored] = []
     sessions: list[Session] = []
     problems: list[str] = []
@@ -314,10 +340,7 @@ def read_results(root: Path) -> Results:
             if path.name == "session.json":
                 sessions.append(Session.parse(_read_content(path, where), where))
             else:
-                record = read_record(path, where)
-                records.append(
-                    Stored(where, _share_equal_parts(record, records[-1].record) if records else record)
-                )
+                records.append(Stored(where, read_record(path, where, known)))
         except OtherSchema as error:
             of_other_schemas.append(error)
         except RecordError as error:
@@ -329,24 +352,6 @@ def read_results(root: Path) -> Results:
     once, copies = _drop_copies(records)
     different = {session.model_dump_json(): session for session in reversed(sessions)}
     return Results(once, tuple(reversed(different.values())), (*problems, *copies))
-
-
-_OF_SESSION = ("machine", "environment", "harness", "load")
-_OF_WORK = ("framework", "device", "versions", "packages", "precision", "data", "protocol", "phases", "flops")
-"""What of records, and of their measurements, is the same in many of a session."""
-
-
-def _share_equal_parts(record: Record, before: Record) -> Record:
-    """Return the record, with what the one before it has equal as one object: a session has one machine."""
-    equal: dict[str, object] = _equal_fields(record, before, _OF_SESSION)
-    if record.measurement and before.measurement:
-        measured = _equal_fields(record.measurement, before.measurement, _OF_WORK)
-        equal["measurement"] = record.measurement.model_copy(update=measured)
-    return record.model_copy(update=equal)
-
-
-def _equal_fields(one: Model, other: Model, names: Sequence[str]) -> dict[str, object]:
-    return {name: value for name in names if (value := getattr(other, name)) == getattr(one, name)}
 
 
 def _drop_copies(records: Sequence[Stored]) -> tuple[tuple[Stored, ...], list[str]]:

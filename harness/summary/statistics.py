@@ -15,7 +15,7 @@ from harness.record import Epoch, Finding, Measurement, Record, Series, Steady, 
 from harness.record.finding import gravest_verdict
 from harness.summary.checks import measurement_findings, validation_times
 from harness.summary.device_checks import device_findings
-from harness.summary.steady_state import Floats, microseconds, percentiles, steady_state
+from harness.summary.steady_state import microseconds, percentiles, steady_state
 
 CLOSE = 1e-6
 """Relative: two builds of one library, or two processors, may add up in another order."""
@@ -36,7 +36,8 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
     series = measurement.step_us
     steps = microseconds(series)[_cut_values(series, steady) :] / (1e6 * series.steps_per_value)
     input_share = _share(measurement.input_us, measurement.step_us, steady)
-    idle_share = _idle_share(measurement, steps)
+    mean = float(steps.mean()) if steps.size else None
+    idle_share = _idle_share(measurement, mean)
     if input_share is not None and idle_share is not None:
         input_share = min(input_share, idle_share)
     low, middle, high = percentiles(steps, 5, 50, 95) if steps.size else (math.nan,) * 3
@@ -49,8 +50,8 @@ def summarise(measurement: Measurement, more: Iterable[Finding] = ()) -> Summary
         steady=steady,
         input_share=input_share,
         host_bound_share=idle_share,
-        epoch_seconds=_epoch_seconds(measurement, steps),
-        protocol_seconds=_protocol_seconds(measurement, steps),
+        epoch_seconds=_epoch_seconds(measurement, mean),
+        protocol_seconds=_protocol_seconds(measurement, mean),
         projected=not measurement.protocol.complete,
         verdict=gravest_verdict(findings),
         findings=findings,
@@ -133,12 +134,12 @@ def _share(part: Series | None, whole: Series, steady: Steady) -> float | None:
     return float(microseconds(part)[cut:].sum()) / total if total else None
 
 
-def _idle_share(measurement: Measurement, steps: Floats) -> float | None:
+def _idle_share(measurement: Measurement, step_seconds: float | None) -> float | None:
     """Return the share of the steady steps' time in which no kernel ran; null where nobody counted."""
     kernels = measurement.kernels
-    if kernels is None or not steps.size or not steps.mean():
+    if kernels is None or not step_seconds:
         return None
-    return max(0.0, 1 - kernels.busy_seconds / kernels.steps / float(steps.mean()))
+    return max(0.0, 1 - kernels.busy_seconds / kernels.steps / step_seconds)
 
 
 def _valid_seconds(measurement: Measurement) -> float | None:
@@ -154,24 +155,24 @@ def _whole_epochs(measurement: Measurement) -> list[Epoch]:
     return [epoch for epoch in measurement.epochs if epoch.complete]
 
 
-def _projected_epoch(measurement: Measurement, steps: Floats) -> float | None:
+def _projected_epoch(measurement: Measurement, step_seconds: float | None) -> float | None:
     """Return steps per epoch · mean steady step, rare slow ones included, + a whole validation, seconds."""
     valid = _valid_seconds(measurement)
-    if steps.size == 0 or valid is None:
+    if step_seconds is None or valid is None:
         return None
-    return measurement.protocol.steps_per_epoch * float(steps.mean()) + valid
+    return measurement.protocol.steps_per_epoch * step_seconds + valid
 
 
-def _epoch_seconds(measurement: Measurement, steps: Floats) -> float | None:
+def _epoch_seconds(measurement: Measurement, step_seconds: float | None) -> float | None:
     whole, valid = _whole_epochs(measurement), _valid_seconds(measurement)
     if not whole:
-        return _projected_epoch(measurement, steps)
+        return _projected_epoch(measurement, step_seconds)
     if valid is None:
         return None
     return float(numpy.mean([epoch.train_seconds for epoch in whole])) + valid
 
 
-def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
+def _protocol_seconds(measurement: Measurement, step_seconds: float | None) -> float | None:
     """Return the measured seconds of a whole protocol; else epochs · a later whole epoch, or a projected one.
 
     The first epoch pays for warm-up once, so it is not used for others.
@@ -182,7 +183,7 @@ def _protocol_seconds(measurement: Measurement, steps: Floats) -> float | None:
     if measurement.protocol.complete:
         return sum(epoch.train_seconds for epoch in measurement.epochs) + _all_validations(measurement, valid)
     later = [epoch.train_seconds for epoch in whole[1:]]
-    typical = float(numpy.mean(later)) + valid if later else _projected_epoch(measurement, steps)
+    typical = float(numpy.mean(later)) + valid if later else _projected_epoch(measurement, step_seconds)
     return None if typical is None else measurement.protocol.epochs * typical
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal
 
@@ -133,8 +133,8 @@ def steady_state(step_us: Series) -> Steady:
     if not any(step_us.values()):
         return Steady(kind="unproven", first_step=0)
     steps_per_value = step_us.steps_per_value
-    relative, middle, outliers, _ = _split_outliers(step_us)
-    inliers = ~outliers
+    relative, middle, beyond = _split_outliers(step_us)
+    inliers = beyond == 0
     places = numpy.flatnonzero(inliers)
     segments = _segments(relative[places])
     window = _StepTimes(relative, middle / 1e6, steps_per_value, relative[places], segments)
@@ -154,24 +154,25 @@ def steady_state(step_us: Series) -> Steady:
 
 def stalled_seconds(step_us: Series) -> Floats:
     """Return how many seconds longer each value took than those around it; 0 where it is no slow outlier."""
-    relative, median_us, outliers, around = _split_outliers(step_us)
-    return numpy.where(outliers, numpy.maximum(relative - around, 0.0), 0.0) * median_us / 1e6
+    _, median_us, beyond = _split_outliers(step_us)
+    return numpy.maximum(beyond, 0.0) * median_us / 1e6
 
 
 @lru_cache(maxsize=16)
-def _split_outliers(step_us: Series) -> tuple[Floats, float, Flags, Floats]:
-    """Return step times over their median, the median, which are outliers, and the rolling median.
+def _split_outliers(step_us: Series) -> tuple[Floats, float, Floats]:
+    """Return step times over their median, the median, and how far each outlier is from those around it.
 
     The mean takes the median's place where half of them are 0.
     """
     raw = microseconds(step_us)
     middle = percentiles(raw, 50)[0] or float(raw.mean())
     relative = raw / middle
-    return relative, middle, *_outliers(relative)
+    return relative, middle, _outliers(relative)
 
 
+@lru_cache(maxsize=16)
 def microseconds(series: Series) -> Floats:
-    """Return the values of a series to reckon with; below 2⁵³ their sums are exact."""
+    """Return the values of a series to reckon with, which nobody changes; below 2⁵³ their sums are exact."""
     return numpy.asarray(series.values(), dtype=numpy.float64)
 
 
@@ -185,14 +186,17 @@ def percentiles(values: Floats, *shares: int) -> list[float]:
     return values_below
 
 
-def _outliers(values: Floats) -> tuple[Flags, Floats]:
-    """Return what lies outside the rolling median ± reach · (p90 − p10), and that; edges are mirrored."""
+def _outliers(values: Floats) -> Floats:
+    """Return how far each value outside the rolling median ± reach · (p90 − p10) is from it; 0 of others."""
     size = min(OUTLIER_WINDOW, values.size)
-    low, middle, high = (
-        ndimage.percentile_filter(values, share, size=size, mode="reflect") for share in (10, 50, 90)
-    )
+    rolling = partial(ndimage.percentile_filter, values, size=size, mode="reflect")
+    low, high = rolling(10), rolling(90)
     reach = OUTLIER_REACH * numpy.maximum(high - low, NOISE_FLOOR)
-    return numpy.asarray(numpy.abs(values - middle) > reach), numpy.asarray(middle)
+    # The median lies between them: what is near both is near it.
+    if (numpy.maximum(values - low, high - values) <= reach).all():
+        return numpy.zeros_like(values)
+    beyond = values - rolling(50)
+    return numpy.where(numpy.abs(beyond) > reach, beyond, 0.0)
 
 
 def _leading_outliers(values: Floats, inliers: Flags) -> int:
@@ -304,9 +308,8 @@ def slow_movement(values: Floats) -> SlowMovement | None:
     blocks = min(BLOCKS, values.size // BLOCK_VALUES)
     if blocks < LEAST_BLOCKS:
         return None
-    edges = numpy.linspace(0, values.size, blocks + 1).astype(int)
-    means = numpy.add.reduceat(values, edges[:-1]) / numpy.diff(edges)
-    basis = _parabolas(blocks)
+    starts, sizes, basis = _parabolas(values.size, blocks)
+    means = numpy.add.reduceat(values, starts) / sizes
     fitted = basis.T @ means
     rest = means - basis @ fitted
     squares = max(float(rest @ rest), 1e-24 * float(means @ means))
@@ -322,10 +325,15 @@ def slow_movement(values: Floats) -> SlowMovement | None:
     )
 
 
-@lru_cache(maxsize=BLOCKS)
-def _parabolas(blocks: int) -> Floats:
-    """Return an orthonormal basis of parabolas, of shape (blocks, 3): a level, a line and a bend."""
-    return numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))[0]
+@lru_cache(maxsize=GRID)
+def _parabolas(values: int, blocks: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], Floats]:
+    """Return the blocks' starts and sizes, and an orthonormal basis, (blocks, 3): level, line and bend."""
+    edges = numpy.linspace(0, values, blocks + 1).astype(numpy.int64)
+    return (
+        edges[:-1],
+        numpy.diff(edges),
+        numpy.linalg.qr(legendre.legvander(numpy.linspace(-1, 1, blocks), 2))[0],
+    )
 
 
 def _start_of_steady(window: _StepTimes) -> int:

@@ -43,8 +43,7 @@ def device_name(record: Record) -> str:
         name = record.measurement.device.name
         if record.measurement.device.kind == "cpu":
             return _processor_name(name)
-        given = next(iter(used_cards(record)), None)
-        return given.name if given is not None and is_shared_name(name) else name
+        return next((card.name for card in used_cards(record)), name) if is_shared_name(name) else name
     if record.trial.asked.device == "cpu":
         return _processor_name(record.machine.cpu.model or "CPU")
     cards = used_cards(record)[: 1 if record.cards_given else None] or cards_of_kind(record)

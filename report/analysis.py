@@ -184,17 +184,21 @@ class Analysis:
         others = (self._compare_by(factor) for factor in factors if factor != self.question.by)
         return tuple(found for found in others if found and found.ratios)
 
+    @cached_property
+    def _named(self) -> tuple[TrialResult, ...]:
+        """The trials of the leading session and of those named with it."""
+        named = self.request.named or (self.lead,)
+        return () if self.of_others else tuple(trial for trial in self.trials if trial.session in named)
+
     def _compare_by(self, factor: Factor) -> Comparison | None:
         """Sides of the leading session and of those named with it; of machines all that did its work."""
-        named = self.request.named or (self.lead,)
-        trials = () if self.of_others else tuple(t for t in self.trials if t.session in named)
+        trials, sessions = self._named, {trial.session for trial in self._named}
         known = self.cells if factor != "stack" else cells_of(trials)
-        sessions = {trial.session for trial in trials}
         usable = known if factor == "batch" else without_sweeps(known, self.lead)
         together = bool(self.request.named) and factor == self.question.by
         rule = measured_loaders(trials) if factor == "loader" else None
         rule = among_sessions(factor) if together else rule
-        others = [cell for cell in usable if cell.session not in named]
+        others = [cell for cell in usable if cell.session != self.lead]
         found = compare_sides(
             factor,
             [cell for cell in usable if cell.session in sessions],

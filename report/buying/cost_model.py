@@ -184,7 +184,7 @@ class CostModel:
     def _shared_inputs(self, i: int, j: int) -> dict[str, Range]:
         """Return the inputs of two offers; their hours move together by what both do not know of the base."""
         spans = self.offers[i].hours, self.offers[j].hours, self.time_over[i, j]
-        first, second, apart = map(_reach, spans)
+        first, second, apart = (math.log(high / low) / 2 for low, _, high in spans)
         together = min(max((first**2 + second**2 - apart**2) / 2, 0.0), first**2, second**2)
         inputs = {**self._inputs(i), **self._inputs(j), "both": _around(1.0, math.sqrt(together))}
         for k, reach in ((i, first), (j, second)):
@@ -202,11 +202,6 @@ class CostModel:
 
     def _power_of_hour(self, i: int, at: InputValues) -> float:
         return (at[f"watts {i}"] + at["host_watts"]) * at["pue"] * at["electricity_price"] / 1000
-
-
-def _reach(span: Range) -> float:
-    """Return half of a range's width in logarithms."""
-    return math.log(span[2] / span[0]) / 2
 
 
 def _around(best: float, reach: float) -> Range:

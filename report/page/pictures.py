@@ -132,7 +132,7 @@ def learning_panel(
 ) -> CurvePanel | None:
     """Return the quality by epoch of the work with the most epochs, else a loss; with what was published."""
     works = grouped_by(cells, lambda cell: (cell.key.protocol, cell.key.model, cell.key.data_source))
-    trained = sorted(works.items(), key=lambda each: -_epochs(each[1]))
+    trained = sorted(works.items(), key=lambda each: -max(len(t.epochs) for c in each[1] for t in c.trials))
     for field in ("quality", "valid_loss"):
         for (protocol, model, source), members in trained:
             lines = [line for cell in members for line in _by_epoch(cell, members, field, systems)]
@@ -150,10 +150,6 @@ def learning_panel(
             note = f"by epoch; {text.model_name(model)}"
             return CurvePanel(title, note, tuple(lines[: 2 * MOST_LINES]), form, zero=False)
     return None
-
-
-def _epochs(cells: Sequence[Cell]) -> int:
-    return max(len(trial.epochs) for cell in cells for trial in cell.trials)
 
 
 def _by_epoch(cell: Cell, among: Sequence[Cell], field: str, systems: Systems) -> Iterable[CurveLine]:

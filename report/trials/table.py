@@ -149,11 +149,14 @@ def table_of(trials: Sequence[TrialResult]) -> DataFrame:
 def write_csv(trials: Sequence[TrialResult], path: Path) -> None:
     """All columns but the trial itself; text that a spreadsheet would compute is led by an apostrophe."""
     written = [column for column in COLUMNS if column.dtype != "object"]
-    columns = [[_csv_cell(value, column.dtype) for value in _values(column, trials)] for column in written]
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(column.name for column in written)
-        rows.writerows(zip(*columns, strict=True))
+        # All columns of few trials before the next: what a processor has at hand is few of them.
+        for start in range(0, len(trials), 50):
+            few = trials[start : start + 50]
+            columns = ([_csv_cell(value, each.dtype) for value in _values(each, few)] for each in written)
+            rows.writerows(zip(*columns, strict=True))
 
 
 def _csv_cell(value: Any, dtype: Dtype) -> str:

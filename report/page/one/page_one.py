@@ -135,10 +135,11 @@ def _chips(
 
 def _work_chips(cells: Sequence[Cell]) -> Iterator[Chip]:
     """Yield what holds of works, with the models of these where it does not hold of all."""
+    trained = [cell for cell in cells if cell.key.protocol != LOADER_ALONE]
     works = (
         ("generated-data", [cell for cell in cells if cell.key.data_source == "generated"]),
         ("synthetic-data", [cell for cell in cells if cell.key.data_source == "synthetic"]),
-        ("random-weights", [cell for cell in cells if cell.key.weights == "random" and _trains(cell)]),
+        ("random-weights", [cell for cell in trained if cell.key.weights == "random"]),
         ("scaled-down", [cell for cell in cells if smaller_notes(cell)]),
     )
     for name, found in works:
@@ -146,10 +147,6 @@ def _work_chips(cells: Sequence[Cell]) -> Iterator[Chip]:
             models = dict.fromkeys(text.model_name(cell.key.model) for cell in found)
             data = {"models": [*models] if len(found) < len(cells) else []}
             yield Chip("stop" if name == "generated-data" else "care", name, "workloads", data)
-
-
-def _trains(cell: Cell) -> bool:
-    return cell.key.protocol != LOADER_ALONE
 
 
 def _software_chips(cells: Sequence[Cell]) -> Iterator[Chip]:

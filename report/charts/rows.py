@@ -278,12 +278,14 @@ class _Picture:
     def _draw_row(self, sheet: Sheet, placed: _PlacedRow, scale: Scale) -> None:
         row, figure, middle = placed.row, _figure_words(placed.row), placed.y(0)
         line = (placed.plot + placed.bottom) / 2 + 5 if self.beside else placed.top + 15
-        room = self.left - self.named - 8 if self.beside else self.width - run_width(figure) - 12
+        taken = run_width(figure) + 12 if row.marks else 0.0
+        room = self.left - self.named - 8 if self.beside else self.width - taken
         sheet.run(self.named, line, fit_words(_name_words(row), room))
-        if row.marks or not self.beside:
+        if row.marks:
             sheet.run(self.width, line, figure, "right")
         else:
-            sheet.run(self.left, line, fit_words(figure, self.width - self.left))
+            in_place_of_bar = line if self.beside else middle + 5
+            sheet.run(self.left, in_place_of_bar, fit_words(figure, self.width - self.left))
         if row.band:
             begin, end = map(scale.place, row.band)
             _draw_box(sheet, "band", 0, (begin, middle - BAND / 2, max(end - begin, 1.0), BAND))

@@ -94,7 +94,7 @@ def read_trials(
             looks=looks.get(trial.session, ()),
             model_mark=marks.get(trial.path, ""),
         )
-        trials.append(read.with_findings(*found) if trial.summary else read)
+        trials.append(read.with_findings(*found) if found and trial.summary else read)
     return check_trials(sorted(trials, key=lambda trial: (trial.record.started_at, trial.path)), cards)
 
 
@@ -164,7 +164,7 @@ def check_trials(trials: Sequence[TrialResult], cards: Sequence[Card]) -> tuple[
         (trial, _impossible_findings(trial, cards, single) if trial.samples_per_second else ())
         for trial in once
     )
-    return tuple(trial.with_findings(*flags) for trial, flags in flagged)
+    return tuple(trial.with_findings(*flags) if flags else trial for trial, flags in flagged)
 
 
 _Work = tuple[Key, str, str, Stack]

@@ -90,8 +90,6 @@ class TrialResult:
 
     def with_findings(self, *more: Finding) -> TrialResult:
         """The trial with what else was found, and the verdict that all of it makes."""
-        if not more:
-            return self
         return replace(self, findings=(*self.findings, *more), verdict=gravest_verdict(more, self.verdict))
 
     @property

@@ -13,7 +13,7 @@ from itertools import product
 from harness.record import Claim, DeviceKind, Side, TrialRequest, TrialSpec
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to, claim_sides
-from report.claims.matching import PARTS, asked_key
+from report.claims.claimed_work import PARTS, asked_key
 from report.metrics import CLAIMED
 from report.trials.key import PartialKey, grouped_by, key_of_asked
 

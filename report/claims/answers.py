@@ -13,8 +13,8 @@ from typing import Literal
 
 from harness.record import Claim
 from harness.record.published.cards import Card
+from report.claims.claimed_work import figure_of, side_terms
 from report.claims.judge import Judged, obstacles
-from report.claims.matching import figure_of, side_terms
 from report.compare.cells import Cell
 from report.expected.software_effect import SoftwareEffect
 from report.metrics import CLAIMED

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from harness.record import Claim
 from harness.record.published.cards import Card
 from harness.record.published.claim_set import applies_to
-from report.claims.matching import figure_of, matches
+from report.claims.claimed_work import figure_of, matches
 from report.compare.batch_sweeps import BatchSweep
 from report.compare.card_units import ASSUMED_SPREAD
 from report.compare.cells import Cell, is_side_by_side, to_target

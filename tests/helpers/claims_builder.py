@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.record import Claim, Record
 from harness.record.published.cards import load_cards
+from report.claims.claimed_work import matches, side_terms
 from report.claims.judge import Judged, judge, obstacles
-from report.claims.matching import matches, side_terms
 from report.compare import cells as stats
 from report.compare.cells import own_and_other_cells
 from report.trials.key import Value

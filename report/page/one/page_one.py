@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.record.finding import count_labels
 from report import text
 from report.analysis import Analysis
-from report.claims.matching import smaller_notes
+from report.claims.claimed_work import smaller_notes
 from report.compare.card_units import cards_behind
 from report.compare.cells import Cell
 from report.page.one import cost, faster, holds, limits, reach, sound, unanswered

@@ -10,7 +10,7 @@ from harness.record import Claim
 from report import text
 from report.analysis import Analysis
 from report.charts.rows import Mark, RowGroup, ScaleRow, ScaleRows
-from report.claims.matching import measured_of
+from report.claims.claimed_work import measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.filters import GIB, value_text

@@ -16,7 +16,7 @@ from harness.record import Claim
 from harness.record.published.cards import Card
 from report.analysis import Analysis
 from report.claims.answers import terms_beside
-from report.claims.matching import asked_key, measured_of
+from report.claims.claimed_work import asked_key, measured_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.trials.key import FRAMEWORK, Value, grouped_by

@@ -12,8 +12,8 @@ from harness.record import Claim, Side
 from report import text
 from report.analysis import Analysis
 from report.claims.answers import LADDER, Answer
+from report.claims.claimed_work import figure_of
 from report.claims.judge import Judged
-from report.claims.matching import figure_of
 from report.compare.cells import Cell
 from report.metrics import CLAIMED
 from report.page.values import Quantity, quantity

@@ -11,8 +11,8 @@ from commands.judging_plan import TargetDevice, can_answer, is_own_card, judging
 from harness.plan import own_file, plan_file
 from harness.plan.plan_file import PlanContext
 from harness.record.published.claim_set import claim_sides
+from report.claims.claimed_work import asked_key
 from report.claims.judge import judge
-from report.claims.matching import asked_key
 from report.compare import cells as stats
 from report.compare.cells import own_and_other_cells
 from report.trials.key import PartialKey, key_of_asked

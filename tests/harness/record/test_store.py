@@ -45,6 +45,13 @@ def test_a_record_reads_back_as_it_was_written(measured):
     assert store.dump_json(stored.record) == (root / stored.path).read_text()
 
 
+def test_a_part_that_the_record_before_has_too_is_the_same_object(measured):
+    root, _ = measured
+    first, *others = store.read_results(root).records
+    assert others and all(stored.record.machine is first.record.machine for stored in others)
+    assert all(stored.record == store.read_record(root / stored.path, "") for stored in others)
+
+
 def test_sessions_are_read_without_their_records(measured, monkeypatch):
     root, session = measured
     monkeypatch.delattr(store, "read_record")
@@ -87,6 +94,8 @@ def refusal(measured, folder, change) -> str:
         ({"surprise": 1}, "'surprise': unknown key"),
         ({"status": "failed"}, "status 'failed' does not fit"),
         ({"wall_seconds": -1}, "'wall_seconds'"),
+        ({"order": 2**63}, "more than 63 bits"),
+        ({"warnings": [f"after {2**63} ns"]}, "'warnings 1'"),
     ],
 )
 def test_a_record_that_cannot_be_is_refused_by_its_field(measured, tmp_path, change, says):

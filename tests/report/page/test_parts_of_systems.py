@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -101,3 +102,11 @@ def test_trials_that_failed_alike_are_one_row_with_stage_and_reason():
     for rows in shown.failures:
         ends = [trial.failure for trial in rows]
         assert len({(end.stage, end.reason, end.message) for end in ends}) == 1
+
+
+def test_of_more_than_a_hundred_systems_a_page_shows_the_first_hundred_and_says_so():
+    shown = render(page_of(of(fleet(103, cards_per_machine=1)))).markdown
+    assert [int(count) for count in re.findall(r"(\d+) more system", shown)] == [3]
+    figures = re.search(r"Figures: 100 of 103 lines.*?</details>", shown, re.DOTALL)
+    assert figures is not None
+    assert len(re.findall(r"^\| (?!Work)[^-]", figures[0], re.MULTILINE)) == 100

@@ -185,14 +185,14 @@ class Analysis:
         return tuple(found for found in others if found and found.ratios)
 
     @cached_property
-    def _named(self) -> tuple[TrialResult, ...]:
+    def _named_trials(self) -> tuple[TrialResult, ...]:
         """The trials of the leading session and of those named with it."""
         named = self.request.named or (self.lead,)
         return () if self.of_others else tuple(trial for trial in self.trials if trial.session in named)
 
     def _compare_by(self, factor: Factor) -> Comparison | None:
         """Sides of the leading session and of those named with it; of machines all that did its work."""
-        trials, sessions = self._named, {trial.session for trial in self._named}
+        trials, sessions = self._named_trials, {trial.session for trial in self._named_trials}
         known = self.cells if factor != "stack" else cells_of(trials)
         usable = known if factor == "batch" else without_sweeps(known, self.lead)
         together = bool(self.request.named) and factor == self.question.by

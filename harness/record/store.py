@@ -182,10 +182,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _counts_nothing(value: Any) -> bool:
+def _exceeds_63_bits(value: Any) -> bool:
     """Return whether there is a whole number of more than 63 bits in a value."""
     if isinstance(value, dict | list):
-        return any(map(_counts_nothing, value.values() if isinstance(value, dict) else value))
+        return any(map(_exceeds_63_bits, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int) and value.bit_length() > 63
 
 
@@ -286,7 +286,7 @@ def read_record(path: Path, where: str, known: dict[str, tuple[Any, Any]] | None
     """
     try:
         raw = from_json(content := _read_content(path, where))
-        if re.search(rb"[\s,:\[]-?[0-9]{19,}[\s,\]}]", content) and _counts_nothing(raw):
+        if re.search(rb"[\s,:\[]-?[0-9]{19,}[\s,\]}]", content) and _exceeds_63_bits(raw):
             raise ValueError("a whole number of more than 63 bits")
     except ValueError as error:
         raise RecordError(

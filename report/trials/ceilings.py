@@ -86,7 +86,7 @@ def roofline_point(
     rate = None if operations is None else operations * summary.throughput
     moved = None if traffic is None else traffic * summary.throughput
     label, devices = measurement.precision.label, measurement.device.count
-    card = find_card(device_name(record), cards) if cards else None
+    card = find_card(device_name(record), cards)
     peak = peak_tflops(card, label) if card else None
     compute = share(rate, ceiling_of(measured, label, devices))
     memory = share(moved, bandwidth_of(measured, devices))
